@@ -1,6 +1,6 @@
-// What the benchmarks ask of their command line, and how they say what they do: progress goes to stderr, so that tables can be piped.
+// Command line of the benchmarks. Progress goes to stderr, so that the tables on stdout can be piped.
 
-/** Ends the program when the option is not a whole number from 1 to `most`. */
+/** Exits with an error unless the option is an integer from 1 to `most`. */
 export function wholeNumber(
   name: string,
   text: string | undefined,

@@ -1,5 +1,5 @@
-// Starts what is measured. Each contender runs as a process of its own, on loopback, from the moment it is first needed to
-// the end of the benchmark; while another one is measured it has nothing to do.
+// Starts the measured servers. Each contender is a separate process on loopback, from its first use to the end of the benchmark;
+// it is idle while another one is measured.
 import { existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodeFlags } from '../bin/launch.js'
@@ -40,7 +40,7 @@ export class Contenders {
   #smallStore: Promise<Store> | undefined
   #postgres: PostgresServer | undefined
 
-  /** `flags` are given to the Node that runs Penstock; `against` is the commit of `sqlite-before`. */
+  /** `flags` are Node flags for Penstock; `against` is the commit of `sqlite-before`. */
   constructor(folder: string, { flags, against }: { flags: string[]; against: string | undefined }) {
     this.#folder = folder
     this.#flags = flags
@@ -59,7 +59,7 @@ export class Contenders {
     await this.#postgres?.stop()
   }
 
-  /** At once, without waiting for what is still being started. */
+  /** Kills immediately, without waiting for pending starts. */
   async abandon(): Promise<void> {
     killAll()
     await this.#postgres?.stop('immediate')
@@ -79,7 +79,8 @@ export class Contenders {
         const store = copySqliteStore(await this.#small(), this.#path(name))
         return this.#penstock(name, store, await this.#checkedOut())
       }
-      // A process that has done as much as the one with the large store: the other one of this size serves most of the cases.
+      // A second process on the small store, with as little history as the process on the large store; the other process of this
+      // size serves most cases.
       case 'sqlite-small':
         return this.#penstock(name, copySqliteStore(await this.#small(), this.#path(name)))
       case 'sqlite-large':
@@ -108,7 +109,10 @@ export class Contenders {
     }
   }
 
-  /** With the packages of today. A store of today must fit: migrations in between are refused by the code of before. */
+  /**
+   * Clones the commit, with the installed packages. The commit must have the same migrations as this code: older code refuses a
+   * newer store.
+   */
   async #checkedOut(): Promise<string> {
     const folder = this.#path('before')
     const git = (...args: string[]) => run('git', args, { env: cleanEnvironment(), timeoutMs: 60_000 })
@@ -167,7 +171,7 @@ export class Contenders {
   }
 }
 
-/** Walks to the end of the 999th page of a hundred, mostly in larger steps. */
+/** Cursors after 999 pages of a hundred, reached in mostly larger steps. */
 async function thousandthPages({ url, store }: Contender): Promise<Record<string, string>> {
   const cursors: Record<string, string> = {}
   for (const list of ['members', 'pipes'] as const) {
@@ -185,7 +189,7 @@ async function thousandthPages({ url, store }: Contender): Promise<Record<string
   return cursors
 }
 
-/** Its install scripts only send statistics home. */
+/** Without install scripts, which only send statistics. */
 async function installedPrism(): Promise<string> {
   const command = join(import.meta.dirname, 'node_modules', '@stoplight', 'prism-cli', 'dist', 'index.js')
   if (!existsSync(command)) {

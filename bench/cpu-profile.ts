@@ -1,4 +1,4 @@
-// Reads what the profiler of Node has written: the self time of functions, thread by thread.
+// Reads CPU profiles of Node: self time of functions by thread.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -9,23 +9,23 @@ interface ProfileFile {
 }
 
 export interface ThreadProfile {
-  /** It has served HTTP. */
+  /** Served HTTP. */
   isMain: boolean
   totalMicros: number
-  /** Without being idle. */
+  /** Without idle time. */
   busyMicros: number
   /** By function, such as `readBlock src/runner/postgres/stream.ts:180`. */
   functions: Map<string, number>
-  /** By file of ours, by package of others. */
-  places: Map<string, number>
+  /** By source file, or by package. */
+  files: Map<string, number>
 }
 
-/** For the Node that is profiled; each of its threads writes a file when it ends. */
+/** Flags for the profiled Node; each of its threads writes a file when it ends. */
 export function profileFlags(folder: string, intervalMicros: number): string[] {
   return ['--cpu-prof', `--cpu-prof-interval=${intervalMicros}`, `--cpu-prof-dir=${folder}`]
 }
 
-/** Each is given once: what is profiled next writes into the same folder. */
+/** Removes the profiles, so that the folder can be reused. */
 export function takeProfiles(folder: string): ThreadProfile[] {
   const names = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'))
   const files = names.map((name) => join(folder, name))
@@ -34,14 +34,14 @@ export function takeProfiles(folder: string): ThreadProfile[] {
   return profiles
 }
 
-/** The longest first. */
+/** Sorted by time, descending. */
 export function longest(times: Map<string, number>, count: number): [string, number][] {
   return [...times].toSorted((one, other) => other[1] - one[1]).slice(0, count)
 }
 
 function threadProfile({ nodes, samples, timeDeltas }: ProfileFile): ThreadProfile {
   const byId = new Map(nodes.map((node) => [node.id, node.callFrame]))
-  const [functions, places] = [new Map<string, number>(), new Map<string, number>()]
+  const [functions, files] = [new Map<string, number>(), new Map<string, number>()]
   let [totalMicros, busyMicros] = [0, 0]
   for (const [index, id] of samples.entries()) {
     const micros = timeDeltas[index]!
@@ -52,10 +52,10 @@ function threadProfile({ nodes, samples, timeDeltas }: ProfileFile): ThreadProfi
     const file = url.replace(/^.*\/(?=(?:src|node_modules)\/)/, '')
     const name = url ? `${functionName || '(anonymous)'} ${file}:${lineNumber + 1}` : `${functionName} (native)`
     add(functions, name, micros)
-    add(places, file.replace(/^(node_modules\/(?:@[^/]+\/)?[^/]+)\/.*$/, '$1') || 'native', micros)
+    add(files, file.replace(/^(node_modules\/(?:@[^/]+\/)?[^/]+)\/.*$/, '$1') || 'native', micros)
   }
   const isMain = nodes.some(({ callFrame }) => callFrame.url.includes('node:_http_server'))
-  return { isMain, totalMicros, busyMicros, functions, places }
+  return { isMain, totalMicros, busyMicros, functions, files }
 }
 
 function add(times: Map<string, number>, name: string, micros: number): void {

@@ -1,4 +1,4 @@
 #!/bin/sh
-# Installs what the benchmark needs from Debian: the load generator. Prism comes from npm, by the benchmark itself.
+# Installs the load generator wrk from Debian. The benchmark installs Prism from npm.
 set -eu
 apt-get install -y wrk

@@ -1,7 +1,6 @@
-// The limit: what this machine can do at most. Bare node:http, one thread, SQL by hand; it checks the key, writes the same
-// rows with the same durability and gives the same answers as Penstock, and nothing else: no routing table, no validation,
-// no savepoints, no log, no metrics. Requests that arrive together share one commit.
-// Arguments: the data folder and the port.
+// The limit of this machine: bare node:http in one thread with hand-written SQL. It checks the key, writes the same rows with the
+// same durability and gives the same answers as Penstock, without router, validation, savepoints, log or metrics. Requests
+// that arrive together share one commit. Arguments: the data folder and the port.
 import { hash, randomUUID, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -66,7 +65,7 @@ const pepper = Buffer.from(storedPepper, 'base64').toString('hex')
 const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: false })
 await migrateSqlite(connection)
 const { database } = connection
-// SQLite's own way to move its log into the file; one thread has no other.
+// Built-in checkpoints of SQLite, in the only thread.
 database.exec('PRAGMA wal_autocheckpoint = 8000')
 
 const begin = database.prepare('BEGIN IMMEDIATE')
@@ -206,7 +205,7 @@ function readPipe(path: string[]): Answer {
   return { result: pipeText(pipeId, serviceId, pipe, JSON.parse(pipe.settings)), etag: String(pipe.version) }
 }
 
-// The stored JSON goes into the answer as it is.
+// Inserts the stored JSON into the answer without parsing it.
 function pipeText(id: string, serviceId: string, pipe: PipeRow, settings: object): string {
   return (
     `{"id":"${id}","serviceId":"${serviceId}","name":${JSON.stringify(pipe.name)},"state":"${pipe.state}",` +

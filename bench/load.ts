@@ -1,4 +1,4 @@
-// One measurement: wrk sends requests of one kind for some seconds, and what they did is checked against the store.
+// One measurement: wrk sends requests of one kind for some seconds, then the results are checked against the store.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,9 +10,9 @@ export interface Contender {
   name: string
   url: string
   running: Running
-  /** Whose ids the requests name. */
+  /** Contains the ids that the requests name. */
   store: Store
-  /** False for a mock, which keeps nothing. */
+  /** False for a mock, which stores nothing. */
   keepsData: boolean
 }
 
@@ -26,14 +26,14 @@ export interface Measurement {
 
 export interface Operation {
   method: 'GET' | 'PATCH' | 'POST'
-  /** The requests to take in turn: a path, the body of odd turns and the body of even turns. */
+  /** Requests to send round robin: a path, the body in odd rounds and the body in even rounds. */
   requests(store: Store, state: StoreState, run: string): [path: string, odd: string, even: string][]
 }
 
 const pipePath = (store: Store, id: string): string =>
   `/v1/organizations/${store.organizationId}/services/${store.serviceId}/pipes/${id}`
 
-/** A page of a hundred. */
+/** A page of `limit` entries. */
 export function listPath(store: Store, list: 'members' | 'pipes', limit = 100): string {
   const parent = `/v1/organizations/${store.organizationId}${list === 'pipes' ? `/services/${store.serviceId}` : ''}`
   const cursor = store.cursors?.[list]
@@ -96,31 +96,31 @@ export async function measure(
     { timeoutMs: (seconds + 30) * 1_000 },
   )
   const cpu = cpuSeconds(pid) - cpuBefore
-  const figures = JSON.parse(printed.trim().split('\n').at(-1)!)
+  const counts = JSON.parse(printed.trim().split('\n').at(-1)!)
   const after = await stateOf(contender)
 
   const where = `${contender.name}, ${connections} connections`
-  const { requests, refused, broken } = figures
+  const { requests, refused, broken } = counts
   if (refused > 0 || broken > 0) throw new Error(`${where}: ${refused} answers with an error, ${broken} without answer`)
   if (requests === 0) throw new Error(`${where}: no request was answered`)
   if (contender.keepsData) {
-    // Every request must have done its work. Those that were cut off at the end may have done it, too. A connection that
-    // is accepted late can be overtaken by the next turn of the list: then two requests find the role they wanted.
+    // Every answered request must have done its work; requests cut off at the end may have done it too. A connection that is
+    // accepted late can be overtaken by the next round of the list: then two requests set an unchanged role.
     const recorded = after.activities - before.activities
     const [least, most] = operation.method === 'GET' ? [0, 0] : [requests - 2 * connections, requests + connections]
     if (recorded < least || recorded > most)
       throw new Error(`${where}: ${requests} requests were answered, but ${recorded} activities were recorded`)
   }
   return {
-    perSecond: (requests * 1e6) / figures.micros,
-    p50Ms: figures.p50 / 1_000,
-    p99Ms: figures.p99 / 1_000,
+    perSecond: (requests * 1e6) / counts.micros,
+    p50Ms: counts.p50 / 1_000,
+    p99Ms: counts.p99 / 1_000,
     cpuMicrosPerRequest: (cpu * 1e6) / requests,
     rssMegabytes: residentMegabytes(pid),
   }
 }
 
-/** One request; throws unless the answer is a 200. */
+/** Sends one request; throws unless the status is 200. */
 export async function once(contender: Contender, operation: Operation): Promise<Record<string, unknown>> {
   const [path, odd] = operation.requests(contender.store, await stateOf(contender), String(++lastRun))[0]!
   const response = await fetch(contender.url + path, {
@@ -149,7 +149,7 @@ function planText(contender: Contender, operation: Operation, state: StoreState)
   return `${lines.join('\n')}\n`
 }
 
-/** Read when nothing is written any more: requests that the measurement before cut off may still be under way. */
+/** Waits until nothing is written any more: interrupted requests may still be running. */
 function stateOf(contender: Contender): Promise<StoreState> {
   if (!contender.keepsData) return Promise.resolve({ admins: new Set(), activities: 0 })
   return settledState({
@@ -167,7 +167,7 @@ interface Settling {
   limitMs: number
 }
 
-/** Two readings that are equal while the server does nothing: one that stalls is not done. Rejects after the limit. */
+/** Reads until two readings are equal while no request runs: equal readings alone may mean a stall. Rejects after the limit. */
 export async function settledState({ readState, countUnderWay, everyMs, limitMs }: Settling): Promise<StoreState> {
   const untilMs = performance.now() + limitMs
   for (let before = await readState(); ; ) {
@@ -176,13 +176,13 @@ export async function settledState({ readState, countUnderWay, everyMs, limitMs 
     const now = await readState()
     if (underWay === 0 && now.activities === before.activities) return now
     if (performance.now() > untilMs) {
-      throw new Error(`after ${limitMs} ms, ${underWay} requests that were cut off are still under way`)
+      throw new Error(`after ${limitMs} ms, ${underWay} interrupted requests are still running`)
     }
     before = now
   }
 }
 
-/** By the server's own count. Code of before has none: then only the readings count. */
+/** Requests that the server counts as running. Older code has no such metric: then only the readings count. */
 async function countUnderWay({ url }: Contender): Promise<number> {
   const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })
   return Number(/^penstock_http_requests_under_way (\d+)$/m.exec(await response.text())?.[1] ?? 0)

@@ -1,12 +1,12 @@
-// What is possible when the rows come from a store: each file is read from it and goes as it comes into an insert, one after the
-// other, by a process that looks at nothing. Whatever fails would lose rows or double them.
+// Bare copy from an object store: streams each file into an insert, one after another, without looking at the content. Any
+// failure would lose or duplicate rows.
 import { once } from 'node:events'
 import { request } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import type { ObjectFeed } from './pipes/feeds.ts'
-import { type PeerEngine, printFigures } from './pipes/peer-tools.ts'
+import { type PeerEngine, printMetrics } from './pipes/peer-tools.ts'
 
 export interface CopyTask {
   feed: ObjectFeed
@@ -21,7 +21,7 @@ const store = new S3Client({ endpoint, region, forcePathStyle: true, credentials
 const beganAtMs = performance.now()
 const { Contents = [] } = await store.send(new ListObjectsV2Command({ Bucket }))
 for (const { Key } of Contents) await insert((await store.send(new GetObjectCommand({ Bucket, Key }))).Body as Readable)
-printFigures((performance.now() - beganAtMs) / 1_000)
+printMetrics((performance.now() - beganAtMs) / 1_000)
 store.destroy()
 
 async function insert(body: Readable): Promise<void> {

@@ -1,4 +1,4 @@
-// Kinesis as a process of its own: kinesalite on the port that it is told, with as much in one answer as Kinesis gives.
+// kinesalite in a separate process on the given port, with the response size limits of Kinesis.
 import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 

@@ -1,5 +1,5 @@
-// The peer for changes of PostgreSQL, as a process of its own: what one writes with the library that most would take. Gathers rows,
-// inserts them, and acknowledges only what is inserted. Prints what it took as JSON.
+// Peer for PostgreSQL changes, in a separate process: a program with the most common library. It batches rows, inserts them, and
+// acknowledges only inserted rows. Prints its measurements as JSON.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Insert, type PeerEngine, runPeer } from './pipes/peer-tools.ts'
@@ -15,7 +15,7 @@ export interface PostgresPeerTask {
   batchRows: number
 }
 
-/** The little that is used of pg-logical-replication, which is installed only when the benchmark runs. */
+/** The used part of pg-logical-replication, which is installed only when the benchmark runs. */
 interface Service {
   on(event: 'data', listener: (lsn: string, message: Message) => Promise<void>): void
   on(event: 'error', listener: (error: Error) => void): void
@@ -42,7 +42,7 @@ async function follow(task: PostgresPeerTask, insert: Insert): Promise<number> {
   const { host, port, database, username: user, password, caFile } = task.feed
   const service = new LogicalReplicationService(
     { host, port, database, user, password, ssl: { ca: readFileSync(caFile, 'utf8') } },
-    // By itself it would acknowledge what has only arrived; and read on while rows are being inserted.
+    // The defaults would acknowledge received but not inserted rows, and read on during an insert.
     { acknowledge: { auto: false, timeoutSeconds: 0 }, flowControl: { enabled: true } },
   )
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
@@ -73,7 +73,7 @@ async function follow(task: PostgresPeerTask, insert: Insert): Promise<number> {
   return seconds
 }
 
-/** Such as `1/16B3748`, as a number. */
+/** LSN such as `1/16B3748` as a number. */
 function positionOf(lsn: string): number {
   const [high = '', low = ''] = lsn.split('/')
   return Number.parseInt(high, 16) * 2 ** 32 + Number.parseInt(low, 16)

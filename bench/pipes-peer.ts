@@ -1,5 +1,5 @@
-// The peer, as a process of its own: what one writes without Penstock, with the libraries that most would take. Reads, parses,
-// gathers rows and inserts them. Prints what it took as JSON.
+// Peer, in a separate process: a program with the most common libraries. It reads, parses, batches and inserts rows. Prints its
+// measurements as JSON.
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3'
@@ -20,7 +20,7 @@ await runPeer(engine, table, (insert) =>
   feed.kind === 'kafka' ? fromKafka(feed, rows, batchRows, insert) : fromObjects(feed, batchRows, insert),
 )
 
-/** From the moment when it has its partitions: that takes the members of a group a while, which is not what is compared. */
+/** Measured from the assignment of partitions: the group rebalance before it is not compared. */
 async function fromKafka(feed: KafkaFeed, rows: number, batchRows: number, insert: Insert): Promise<number> {
   const { broker, username, password, topic } = feed
   const kafka = new Kafka({

@@ -1,11 +1,11 @@
-// The benchmark of pipes: npm run bench:pipes -- [--rows N] [--rounds N] [--only TEXT] [--long] [--write] [--profile]
-// The same orders go from Kafka, Kinesis, files and PostgreSQL into ClickHouse: as fast as can be (the limit), by Penstock, and by a
-// program of usual libraries (the peer). They take turns in rounds, so that what else the machine does meets them all.
-//   --rows     thousands of rows, or of changes, that each of them moves
+// Benchmark of pipes: npm run bench:pipes -- [--rows N] [--rounds N] [--only TEXT] [--long] [--write] [--profile]
+// Moves the same orders from Kafka, Kinesis, files and PostgreSQL into ClickHouse: as fast as possible (the limit), with
+// Penstock, and with a program of common libraries (the peer). Contenders alternate in rounds, so that other load affects all.
+//   --rows     thousands of rows or changes per contender
 //   --only     cases whose name begins with TEXT: kafka, objects, modern, kinesis, queue, snapshot, snapshot-modern, cdc, lag, memory
-//   --long     50 million rows for the growth of memory, instead of 5
-//   --write    puts the tables into bench/PIPES.md
-//   --profile  instead: where the CPU time of Penstock goes, in the cases of --only
+//   --long     50 million rows for memory growth, instead of 5
+//   --write    writes the tables to bench/PIPES.md
+//   --profile  instead: CPU profile of Penstock in the cases of --only
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ import { type CaseResult, type Growth, growthOf, growthText, promisedOf, table }
 import { makeServers } from './pipes/servers.ts'
 import { cleanEnvironment, killAll, residentMegabytes, run } from './processes.ts'
 import { commit, machine, type Promised, promises } from './report.ts'
-import { inTurn } from './round-order.ts'
+import { orderOfRound } from './round-order.ts'
 
 const longestRunMs = 40 * 60_000
 const idleMs = 3_000
@@ -87,11 +87,11 @@ async function measureCase(one: Case): Promise<CaseResult> {
   }))
   for (let round = 0; round < rounds; round++) {
     await open.beginRound?.(round)
-    for (const { name: contender, measurements } of inTurn(series, round)) {
+    for (const { name: contender, measurements } of orderOfRound(series, round)) {
       const measured = await open.measure(contender)
       measurements.push(measured)
       const perSecond = Math.round((measured.rows ?? rows) / measured.seconds).toLocaleString('en')
-      progress(`round ${round + 1}/${rounds} ${name} ${contender}: ${perSecond} rows/s ${figuresOf(measured)}`)
+      progress(`round ${round + 1}/${rounds} ${name} ${contender}: ${perSecond} rows/s ${resourcesOf(measured)}`)
     }
     await open.endRound?.()
   }
@@ -101,7 +101,7 @@ async function measureCase(one: Case): Promise<CaseResult> {
 
 async function openCase(one: Case, rows: number): Promise<OpenCase> {
   const open = await one.open(servers, rows)
-  // To make the rows takes seconds in which nothing else is done: connections that were closed meanwhile are to be noticed.
+  // Creating the rows blocks the event loop for seconds: let it notice connections closed since then.
   await sleep(100)
   return open
 }
@@ -110,7 +110,7 @@ function titleOf({ title }: OpenCase, rows: number): string {
   return `${title}; ${(rows / 1_000_000).toLocaleString('en')} million`
 }
 
-function figuresOf({ cpuSeconds = 0, peakMegabytes = 0 }: Measurement): string {
+function resourcesOf({ cpuSeconds = 0, peakMegabytes = 0 }: Measurement): string {
   return cpuSeconds > 0 ? `(${cpuSeconds.toFixed(1)} s CPU, ${peakMegabytes.toFixed(0)} MB)` : ''
 }
 
@@ -181,7 +181,7 @@ function report({ results, lag, growth }: Results, how: string): void {
     ...(results.length > 0 ? [`## Against the limit and the peer\n\n${table(results)}`] : []),
     ...(lag ? [`## Lag\n\n${lagText(lag)}`] : []),
     ...(growth ? [`## Memory\n\n${growthText(growth)}`] : []),
-    `## Promised figures\n\n${promises(list)}`,
+    `## Promises\n\n${promises(list)}`,
   ].join('\n\n')
   console.log(`\n${text}`)
   if (options.write) {
@@ -200,32 +200,30 @@ Made by \`npm run bench:pipes -- --write\`; see bench/pipes.ts for how it measur
 - ${machine()}
 - ${how}; medians over the rounds, ratios within a round
 
-Orders of ten columns go into a MergeTree table, all on one machine. *Penstock* runs as in production (\`penstock start\`); its time
-is from the request that creates the pipe until the last row is in the table. The rows were counted, and the sum of their ids
-compared, after every measurement. Peak RSS is that of the whole process in the worst round. The modern engine is the library
-chDB behind a small HTTP server of our tests; Penstock knows a repeated batch there by its token, and in Debian's engine by a column
-and a view that marks the rows with it, which is more work for that engine than a bare insert. What is sent to it bare *in the way that
-is exactly once there* goes through such views too: that is the most that anybody reaches with it who has no row twice.
+Orders of ten columns are inserted into a MergeTree table, all on one machine. *Penstock* runs as in production
+(\`penstock start\`); its time is from the request that creates the pipe until the last row is in the table. Each measurement is
+checked by the number of rows and the sum of their ids. Peak RSS is that of the whole process in the worst round. The modern engine
+is the chDB library behind a small HTTP server of our tests. There Penstock deduplicates batches by token; in the engine of Debian
+by a column that a view per insert fills, which is more work for the engine than a bare insert. Bare inserts *through marking views*
+show the maximum of such an engine for exactly-once inserts.
 
-From Kafka and from files they come as JSON. *The limit* has the rows in memory, as bodies of 32 MB, and sends them over a bare
-socket one after the other, in the order in which the source gives them: an engine sorts what is not sorted, and topics of several
-partitions are not. Penstock does not wait longer than 500 ms for more rows. *The peer* is kafkajs, or the S3 client of AWS,
-with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); it moves a million rows, and its time begins when it has its
-partitions. *A bare copy* (bench/pipes-copy.ts) reads file after file from the store and passes it on as it comes: more than the
-limit, which has the rows in memory already, and the least that anybody must do to whom they are not given.
+Kafka and files contain JSON. *The limit* sends insert bodies of 32 MB from memory over a bare socket, one after another, in the
+order of the source: the engine sorts unsorted rows, and topics with several partitions are unsorted. Penstock waits at most 500 ms
+for more rows. *The peer* is kafkajs, or the S3 client of AWS, with JSON.parse and @clickhouse/client (bench/pipes-peer.ts); it
+moves a million rows, and its time begins at the assignment of its partitions. *A bare copy* (bench/pipes-copy.ts) streams file
+after file from the store into inserts: the minimum of work when the rows are not in memory already.
 
-From Kinesis, and from files that a queue tells of, there are two limits, and the slower one counts: that of the engine, and how fast
-*a bare client* gets everything from the source and throws it away. Kinesis is kinesalite, a program in JavaScript in a process of its
-own, with four shards and 10 MB in an answer as Kinesis has; a record holds 100 rows, a line each (20 KB), as producers gather them to
-pay for fewer records. The bare client reads all shards at once without a pause, and looks at nothing but where to go on; Penstock
-reads a shard five times a second, which is all that Kinesis allows. Files have 5 MiB, as Firehose writes them; the bare client gets
-ten at once, and removes their messages.
+Kinesis and files announced by a queue have two limits, and the slower one counts: that of the engine, and the time *a bare client*
+needs to read and discard everything. Kinesis is kinesalite, a JavaScript program in a separate process, with four shards and
+responses of up to 10 MB, as Kinesis has; a record holds 100 rows, one per line (20 KB), as producers aggregate them to pay for
+fewer records. The bare client reads all shards concurrently without pauses; Penstock reads a shard five times per second, the
+maximum of Kinesis. Files have 5 MiB, as Firehose writes them; the bare client reads ten at once, and deletes their messages.
 
-From PostgreSQL they go into a ReplacingMergeTree with the columns that Penstock makes, over TLS. *The limit* of the rows of a table is
-one COPY, piped by psql into one insert of curl. *Changes* are half inserts, half updates, in transactions of 1,000, written while
-the pipe is paused; then its time is from the request that starts it, which includes connecting, until FINAL shows what the source
-has. Their limit is how fast PostgreSQL gives its log; nothing is inserted. *The peer* is pg-logical-replication with
-@clickhouse/client, and acknowledges what it has inserted (bench/pipes-peer-postgres.ts).`
+PostgreSQL rows go over TLS into a ReplacingMergeTree with the columns that Penstock creates. *The limit* of table rows is one COPY,
+piped by psql into one insert of curl. *Changes* are half inserts, half updates, in transactions of 1,000, written while the pipe is
+paused; the time is from the request that starts the pipe, including the connection, until FINAL equals the source. Their limit is
+how fast PostgreSQL sends its WAL; nothing is inserted. *The peer* is pg-logical-replication with @clickhouse/client, and
+acknowledges inserted rows (bench/pipes-peer-postgres.ts).`
 }
 
 async function installPeer(): Promise<void> {

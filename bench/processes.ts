@@ -1,5 +1,4 @@
-// The processes that the benchmark starts: each is known by its id, measured through /proc and ended with the benchmark,
-// however that ends.
+// Child processes of the benchmark: each is measured through /proc and ends with the benchmark, however that ends.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, truncateSync } from 'node:fs'
@@ -8,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface Running {
   pid: number
   child: ChildProcess
-  /** What it printed. */
+  /** Standard output. */
   logFile: string
 }
 
@@ -19,12 +18,12 @@ const running = new Set<ChildProcess>()
 
 process.on('exit', killAll)
 
-/** Nothing that they hold is needed any more. */
+/** With SIGKILL: nothing that they store is needed any more. */
 export function killAll(): void {
   for (const child of running) child.kill('SIGKILL')
 }
 
-/** Settings of the shell that started the benchmark must not reach what is measured. */
+/** Environment without the Penstock settings of the shell. */
 export function cleanEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('PENSTOCK_') && !['DATABASE_URL', 'NODE_OPTIONS', 'NODE_ENV'].includes(name),
@@ -47,7 +46,7 @@ export async function start(
   return { pid: child.pid!, child, logFile: options.logFile }
 }
 
-/** Runs to the end and returns what it printed. */
+/** Runs to the end and returns standard output. */
 export async function run(
   command: string,
   args: string[],
@@ -101,7 +100,7 @@ export async function untilAnswers({ child, logFile }: Running, url: string): Pr
 /** CPU time of all threads so far. */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name in parentheses may hold spaces; utime and stime are fields 14 and 15.
+  // The name in parentheses may contain spaces; utime and stime are fields 14 and 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / clockTicksPerSecond
 }
@@ -110,7 +109,7 @@ export function residentMegabytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }
 
-/** A log of millions of lines would be written back to the disk while another contender is measured. */
+/** Truncates the log: writing back millions of lines would disturb the measurement of another contender. */
 export function emptyLog({ logFile }: Running): void {
   truncateSync(logFile, 0)
 }

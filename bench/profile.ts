@@ -1,4 +1,4 @@
-// Where the CPU time of PATCH member at 32 connections goes: the functions with the most self time, by thread.
+// CPU profile of PATCH member at 32 connections: the functions with the most self time, by thread.
 import type { Contenders } from './contenders.ts'
 import { longest, profileFlags, type ThreadProfile, takeProfiles } from './cpu-profile.ts'
 import { measure, operations } from './load.ts'
@@ -9,7 +9,7 @@ export function profilingFlags(folder: string): string[] {
   return profileFlags(folder, 200)
 }
 
-/** Ends the contenders, which must have been given the flags. */
+/** Stops the contenders, which must have been started with the profiler flags. */
 export async function profile(contenders: Contenders, folder: string, seconds: number): Promise<string> {
   const penstock = await contenders.get('sqlite')
   const { perSecond } = await measure(penstock, operations['patch-member']!, { connections: 32, seconds }, folder)
@@ -20,7 +20,7 @@ export async function profile(contenders: Contenders, folder: string, seconds: n
   return [title, ...parts].join('\n\n')
 }
 
-function summary({ isMain, totalMicros, busyMicros, functions, places }: ThreadProfile, requests: number): string {
+function summary({ isMain, totalMicros, busyMicros, functions, files }: ThreadProfile, requests: number): string {
   const top = (times: Map<string, number>): string[] =>
     longest(times, shown).map(([name, micros]) => `${(micros / requests).toFixed(1).padStart(8)}  ${name}`)
   const busyPercent = ((100 * busyMicros) / totalMicros).toFixed(0)
@@ -29,6 +29,6 @@ function summary({ isMain, totalMicros, busyMicros, functions, places }: ThreadP
     'By function (self time, µs per request):',
     ...top(functions),
     'By file:',
-    ...top(places),
+    ...top(files),
   ].join('\n')
 }

@@ -1,17 +1,17 @@
-// What the benchmark prints: tables of medians and ratios, the promised figures, and where all that was measured.
+// Report of the benchmark: medians and ratios, promises, and a description of the machine.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Measurement } from './load.ts'
 
-/** One row: a contender in a case, round by round. */
+/** One contender in one case, one measurement per round. */
 export interface Series {
   contender: string
   measurements: Measurement[]
 }
 
-/** The first series is what the others are compared with. */
+/** The first series is the baseline. */
 export interface CaseResult {
   name: string
   title: string
@@ -30,7 +30,7 @@ export interface Promised {
 const labels: Record<string, string> = {
   limit: 'the limit',
   sqlite: 'Penstock, SQLite',
-  'sqlite-before': 'Penstock, SQLite, the commit of before',
+  'sqlite-before': 'Penstock, SQLite, the other commit',
   postgres: 'Penstock, PostgreSQL',
   'sqlite-small': 'Penstock, SQLite, 1,000 members and 100 pipes',
   'sqlite-large': 'Penstock, SQLite, 1,000,000 members and 100,000 pipes, any of 100,000',
@@ -45,7 +45,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** The median over rounds of the ratio within a round: the machine's mood changes both sides of it alike. */
+/** Median over rounds of the ratio within a round: other load on the machine affects both sides alike. */
 export function ratio(result: CaseResult | undefined, contender: string): number | undefined {
   const series = result?.series.find((candidate) => candidate.contender === contender)
   if (!series) return undefined

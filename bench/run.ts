@@ -1,11 +1,11 @@
-// The benchmark: npm run bench -- [--quick] [--only TEXT] [--seconds N] [--rounds N] [--write] [--profile] [--against COMMIT]
-// Everything is measured in one run and in rounds: each round measures every contender of every case for a few seconds, so
-// that what else the machine does meets them all. Only the ratios mean something on another machine.
-//   --quick    short rounds, the promised figures only
+// Benchmark of the API: npm run bench -- [--quick] [--only TEXT] [--seconds N] [--rounds N] [--write] [--profile] [--against COMMIT]
+// One run measures every contender of every case for a few seconds per round, so that other load on the machine affects all.
+// Only the ratios are comparable between machines.
+//   --quick    short rounds, promised cases only
 //   --only     cases whose name begins with TEXT: patch-member, get-pipe/32, growth, prism, idle
-//   --write    puts the tables into bench/RESULTS.md
-//   --against  instead: this code against that of a commit, in turn. Two full runs of the same code differ by up to a fifth
-//   --profile  instead: where the CPU time of PATCH member goes, by thread
+//   --write    writes the tables to bench/RESULTS.md
+//   --against  instead: compares this code with a commit, alternating. Two full runs of the same code differ by up to a fifth
+//   --profile  instead: CPU profile of PATCH member by thread
 import { execFileSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ import { type Contender, measure, once, operations } from './load.ts'
 import { emptyLog, residentMegabytes } from './processes.ts'
 import { profile, profilingFlags } from './profile.ts'
 import { type CaseResult, commit, machine, median, type Promised, promises, ratio, table } from './report.ts'
-import { inTurn } from './round-order.ts'
+import { orderOfRound } from './round-order.ts'
 import { lastActivity } from './stores.ts'
 
 interface Case {
@@ -29,7 +29,7 @@ interface Case {
   contenders: ContenderName[]
 }
 
-/** Figures that are promised with little to spare: single ratios of two seconds spread by a fifth either side. */
+/** Promises with a narrow margin: single ratios of two seconds vary by a fifth. */
 const promisedTimes: Record<string, number> = { 'patch-member/32': 6, 'growth/patch-member/32': 4 }
 const againstTimes = 4
 const longestRunMs = 25 * 60_000
@@ -156,7 +156,7 @@ async function benchmark(): Promise<void> {
     })
     for (const { one, index, turn } of turns) {
       const series = results[index]!.series
-      for (const { contender, measurements } of inTurn(series, turn)) {
+      for (const { contender, measurements } of orderOfRound(series, turn)) {
         const server = started.get(contender as ContenderName)!
         const load = { connections: one.connections, seconds }
         const measured = await measure(server, operations[one.operation]!, load, folder)
@@ -168,8 +168,8 @@ async function benchmark(): Promise<void> {
     syncs.push(syncsPerSecond())
   }
   const minutes = ((Date.now() - startedAt) / 60_000).toFixed(1)
-  const oftener = Object.entries(promisedTimes).map(([name, times]) => `${times} times in each for ${name}`)
-  const how = `${rounds} rounds of ${seconds} s each (${oftener.join(', ')}), ${minutes} minutes`
+  const extraRounds = Object.entries(promisedTimes).map(([name, times]) => `${times} times in each for ${name}`)
+  const how = `${rounds} rounds of ${seconds} s each (${extraRounds.join(', ')}), ${minutes} minutes`
   report(results, idle, how, median(syncs))
 }
 
@@ -180,7 +180,7 @@ async function measureIdle(): Promise<number> {
   return residentMegabytes(running.pid)
 }
 
-/** The limit is only a limit if it does the same work: same request on the same store, same answer and same record. */
+/** A limit must do the same work: equal answers and records for equal requests on equal stores. */
 async function checkSameWork(started: Map<ContenderName, Contender>): Promise<void> {
   for (const [name, operation] of Object.entries(operations)) {
     const asked = new Set(selected.filter((one) => one.operation === name).flatMap((one) => one.contenders))
@@ -189,7 +189,7 @@ async function checkSameWork(started: Map<ContenderName, Contender>): Promise<vo
       if (!asked.has(contender)) continue
       const { requestId: _, ...answer } = await once(server, operation)
       const { updatedAt: __, ...result } = answer.result as Record<string, unknown>
-      // Each request has a run number in its names; what they are is not what is compared.
+      // Requests contain a run number in names, which is not compared.
       const recorded = server.keepsData && operation.method !== 'GET' ? lastActivity(server.store) : undefined
       const text = JSON.stringify({ ...answer, result, recorded }).replaceAll(/(orders |vpce-)[0-9a-f ]+/g, '$1')
       answers.set(contender, JSON.parse(text))
@@ -202,7 +202,7 @@ async function checkSameWork(started: Map<ContenderName, Contender>): Promise<vo
   }
 }
 
-/** Until the code that will be measured has been compiled. */
+/** Runs until the measured code is compiled. */
 async function warmUp(started: Map<ContenderName, Contender>): Promise<void> {
   const pairs = new Set(selected.flatMap((one) => one.contenders.map((name) => `${name} ${one.operation}`)))
   for (const pair of pairs) {
@@ -224,7 +224,7 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
       holds: (value) => value >= 0.9,
     }),
   )
-  const figures: Promised[] = [
+  const promised: Promised[] = [
     {
       promise: 'PATCH member on SQLite, 32 connections: at least 0.80 of the limit',
       value: ratio(find('patch-member/32'), 'sqlite'),
@@ -238,7 +238,7 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
       holds: (value) => value >= 4,
     },
     {
-      // Spread over the store, as users' changes are; the hot set in the table beside it shows the size of the store alone.
+      // Spread over the store, like changes of users; the case with a hot set measures the size of the store alone.
       promise: 'PATCH member with 1,000,000 members: at least 0.9 of the throughput with 1,000',
       value: ratio(find('growth/patch-member/32'), 'sqlite-large'),
       unit: '',
@@ -257,7 +257,7 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
       holds: (value) => value < 120,
     },
   ]
-  const list = options.against ? comparisons : figures
+  const list = options.against ? comparisons : promised
   const sections: [string, CaseResult[]][] = [
     [
       options.against ? `Against ${options.against}` : 'Against the limit',
@@ -269,7 +269,7 @@ function report(results: CaseResult[], idle: number | undefined, how: string, sy
   ]
   const text = [
     ...sections.filter(([, part]) => part.length > 0).map(([title, part]) => `## ${title}\n\n${table(part)}`),
-    `## Promised figures\n\n${promises(list)}`,
+    `## Promises\n\n${promises(list)}`,
   ].join('\n\n')
   console.log(`\n${text}`)
   if (options.write) {
@@ -292,13 +292,13 @@ Made by \`npm run bench -- --write\`; see bench/run.ts for how it measures.
 - ${machine()}
 - ${how}; medians over the rounds, ratios within a round; the disk did ${Math.round(syncs).toLocaleString('en')} fdatasync/s
 
-*The limit* is bare \`node:http\` in one thread that does the same durable work by hand (bench/limit-server.ts). All servers run
-as in production (\`penstock start\`, log to a file) beside the load generator on the same machine. Ratios are
-requests/s against the first row of each block. CPU is that of the server process with all its threads, without PostgreSQL's
-own. That writes changed rows and recorded activities was checked; any answer but 2xx would have failed the run.`
+*The limit* is bare \`node:http\` in one thread that does the same durable work (bench/limit-server.ts). All servers run as in
+production (\`penstock start\`, log to a file), on the same machine as the load generator. Ratios are requests/s relative to the
+first row of each block. CPU is the time of the server process with all threads, without PostgreSQL. Each run checks that writes
+changed rows and recorded activities; any answer other than 2xx fails the run.`
 }
 
-/** A figure of the disk, for whoever compares two result files. */
+/** Speed of the disk, to compare two result files. */
 function syncsPerSecond(): number {
   const file = openSync(join(folder, 'sync'), 'w')
   const page = Buffer.alloc(4_096)

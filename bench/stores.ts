@@ -1,4 +1,4 @@
-// Stores to measure on: set up by `penstock init`, then filled straight through the stores' own SQL.
+// Stores to measure on: created by `penstock init`, then filled with SQL.
 import { randomUUID } from 'node:crypto'
 import { chmodSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,27 +28,27 @@ export interface Store {
   organizationId: string
   serviceId: string
   authorization: string
-  /** The members and pipes that requests are about, in random order. */
+  /** Members and pipes of the requests, in random order. */
   userIds: string[]
   pipeIds: string[]
-  /** Where the thousandth page of a list begins, by the end of the list's path; without it lists are read from the top. */
+  /** Cursor of the thousandth page by list path; without it lists are read from the top. */
   cursors?: Record<string, string>
 }
 
-/** What a run may change, looked at from outside. */
+/** Effects of a run, read directly from the store. */
 export interface StoreState {
   admins: Set<string>
   activities: number
 }
 
 const main = join(import.meta.dirname, '..', 'src', 'main.ts')
-/** Enough that no cache holds what the next request is about. */
+/** So many that no cache holds the target of the next request. */
 const mostTargets = 100_000
 
 export async function makeSqliteStore(folder: string, size: Size): Promise<Store> {
   const store = await initialize(folder, undefined)
   const connection = new SqliteConnection(join(folder, 'penstock.db'), { readOnly: false })
-  // Nothing is lost if filling breaks off; Penstock puts its own settings back when it opens the file.
+  // An interrupted fill loses nothing of value; Penstock restores its settings when it opens the file.
   connection.database.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN')
   await fill(connection, store, size)
   connection.database.exec('COMMIT')
@@ -92,13 +92,13 @@ export async function readState(store: Store): Promise<StoreState> {
   }
   return fromSqlite(store, (database) => {
     const rows = database.prepare(text).all() as { user_id: string }[]
-    // Nothing deletes activities, so the last row's number counts them.
+    // Activities are never deleted, so the number of the last row is their count.
     const last = database.prepare('SELECT count(*) AS number FROM activities').get() as { number: number | null }
     return { admins: new Set(rows.map((row) => row.user_id)), activities: last.number ?? 0 }
   })
 }
 
-/** What the last change left on record, without what differs from one request to the next. SQLite only. */
+/** Last activity, without the fields that differ between requests. SQLite only. */
 export function lastActivity(store: Store): unknown {
   if (store.databaseUrl) return undefined
   return fromSqlite(store, (database) =>
@@ -161,7 +161,7 @@ async function fill(sql: Sql, store: Store, size: Size): Promise<void> {
     region: 'us-east-1',
     now,
   })
-  // Sorted ids append to every index instead of scattering over it: minutes become seconds.
+  // Sorted ids append to every index instead of scattering: seconds instead of minutes.
   const userIds = sortedIds(size.members)
   for (const [index, id] of userIds.entries()) {
     await insertUser(sql, { id, name: `Member ${index}`, email: `${id}@bench.example`, now })
@@ -194,7 +194,7 @@ async function fill(sql: Sql, store: Store, size: Size): Promise<void> {
 
 const credentials = { username: 'penstock', password: 'not-a-real-password' }
 
-// As many columns as make a pipe of about 4 KB.
+// So many columns that a pipe has about 4 KB.
 const columns = Array.from({ length: 36 }, (_, index) => ({
   name: `measurement_${String(index).padStart(2, '0')}`,
   type: index % 3 === 0 ? 'Nullable(Decimal(18, 4))' : 'LowCardinality(String)',

@@ -1,7 +1,7 @@
--- Sends prepared requests in turn, and prints one line of JSON at the end.
--- The plan (see load.ts) has the method, then headers up to an empty line, then a line per request: the path and two bodies,
--- apart by tabs. Odd turns through the list send the first body, even turns the second, so that every request changes
--- something. A `@` in a body becomes a number that no other request of the plan has.
+-- Sends prepared requests round robin, and prints one line of JSON at the end.
+-- The plan (see load.ts) has the method, headers up to an empty line, then a line per request: the path and two bodies, separated
+-- by tabs. Odd rounds through the list send the first body, even rounds the second, so that every request changes
+-- something. A `@` in a body becomes a number unique within the plan.
 
 local head = ''
 local paths, odd, even = {}, {}, {}

@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-// `node bin/node24.js <node arguments>`: runs them on Node 24 or newer. npm scripts go through here.
+// `node bin/node24.js <node arguments>`: runs Node 24 or newer with these arguments. All npm scripts use it.
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 const REQUIRED_MAJOR = 24
-// The first with argon2.
+// The first version with argon2.
 const REQUIRED_MINOR = 7
 
 const parentCheckMs = 500
 
-/** The child has a channel to this process: it closes when this process dies, whatever kills it. */
+/** The IPC channel to the child closes when this process dies, even by SIGKILL. */
 export function runOnNode24(nodeArguments, { stopsWithParent = false } = {}) {
   const child = spawn(findNode(), nodeArguments, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
   if (stopsWithParent) onParentDeath(() => child.kill('SIGTERM'))
@@ -27,7 +27,7 @@ export function runOnNode24(nodeArguments, { stopsWithParent = false } = {}) {
   })
 }
 
-/** npm passes SIGTERM on, but not SIGHUP, and nothing can pass SIGKILL on: an orphan gets another parent. */
+/** npm forwards SIGTERM but not SIGHUP, and SIGKILL cannot be forwarded. A changed parent id shows that the parent died. */
 function onParentDeath(stop) {
   const parent = process.ppid
   const timer = setInterval(() => {

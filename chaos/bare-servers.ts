@@ -1,5 +1,4 @@
-// A Kinesis, and a store of objects that has queues, in this process. Both let everyone in: who has which key is for the door that
-// stands before them.
+// In-process Kinesis and an object store with queues. Neither checks credentials: signature-proxy.ts in front of them does.
 import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -12,7 +11,7 @@ export interface BareKinesis extends StreamAdministration {
   stop(): Promise<void>
 }
 
-/** Of all that is bare: it does not look at it, but who signs must say one. */
+/** Both servers ignore the region, but signing a request needs one. */
 export const region = 'eu-west-1'
 
 export async function startBareKinesis(): Promise<BareKinesis> {
@@ -40,21 +39,21 @@ export interface StoredObject {
 }
 
 export interface BareObjects {
-  /** `http://127.0.0.1:port`, of S3 and of SQS. */
+  /** `http://127.0.0.1:port`, for S3 and SQS. */
   url: string
   createBucket(name: string): Promise<void>
   put(bucket: string, key: string, bytes: Buffer): Promise<StoredObject>
-  /** Gives its path. */
+  /** Returns the path of the queue. */
   createQueue(name: string): Promise<string>
   send(queuePath: string, message: string): Promise<void>
-  /** That are there, whether somebody holds them or not. */
+  /** Number of messages, including those in flight. */
   countMessages(queuePath: string): Promise<number>
   stop(): Promise<void>
 }
 
 /**
- * Whatever a reader asks for, a message comes back after this time unless it was removed: nobody wants to wait a minute for what a
- * killed one had, and a message that comes while it is still held is a trouble more.
+ * Overrides the visibility timeout that a reader requests, so that messages of a killed reader return after 4 s instead of a
+ * minute. Messages that return while still in processing are an additional fault.
  */
 const visibilitySeconds = 4
 

@@ -1,30 +1,33 @@
-// R18: whatever dies at whatever moment, every row of the source is in the table exactly as often as in the source.
+// R18: after any crash, every row of the source is in the table exactly as often as in the source.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { faults, injectAll, untilRowsCome } from './faults.ts'
 import { inWorld, type Run } from './in-world.ts'
 import type { PipeWorld, WorldOptions } from './pipe-world.ts'
-import { happenAll, troubles, untilRowsCome } from './troubles.ts'
 
 const completionTimeoutMs = 240_000
 const rowsOfLargeObject = 40_000
 const rowsOfSmallObject = 3_000
 const objectsBefore = 8
 
-/** The pipe goes on for ever: troubles come one after the other while rows flow. */
+/** Continuous pipe: faults follow one another while rows flow. */
 export async function runContinuous(options: WorldOptions, kills: number): Promise<Run> {
-  return runFlowing(options, (world) => happenAll(world, troubles, { random: options.random, kills }))
+  return runFlowing(options, (world) => injectAll(world, faults, { random: options.random, kills }))
 }
 
-/** Before each trouble the source is split or merged, once or several times: it strikes at a pipe that is about to go over. */
+/**
+ * Splits or merges shards, once or several times, before each fault, so that the fault hits the pipe while it moves to the new
+ * shards.
+ */
 export async function runReshards(options: WorldOptions, rounds: number): Promise<Run> {
   const { random, feed } = options
   return runFlowing(options, async (world) => {
     const before = async (): Promise<void> => {
       for (let left = random.between(1, 3); left > 0; left--) {
-        world.history.note((await feed.reshard?.()) ?? 'this source stays as it is')
+        world.history.note((await feed.reshard?.()) ?? 'this source cannot be resharded')
         await sleep(random.between(0, 1_000))
       }
     }
-    await happenAll(world, troubles, { random, kills: rounds, before })
+    await injectAll(world, faults, { random, kills: rounds, before })
   })
 }
 
@@ -32,7 +35,7 @@ async function runFlowing(options: WorldOptions, use: (world: PipeWorld) => Prom
   const { feed, random } = options
   return inWorld(options, async (world) => {
     for (let object = 0; feed.putBefore && object < objectsBefore; object++) {
-      await feed.putBefore(world.tally.next(object === 0 ? rowsOfLargeObject : random.between(1, rowsOfSmallObject)))
+      await feed.putBefore(world.expected.next(object === 0 ? rowsOfLargeObject : random.between(1, rowsOfSmallObject)))
     }
     await world.begin()
     const stopFlow = world.flow(80)
@@ -45,7 +48,7 @@ async function runFlowing(options: WorldOptions, use: (world: PipeWorld) => Prom
   })
 }
 
-/** Everything is there when the pipe begins; at its end it says that it is complete. */
+/** All objects exist before the pipe starts; at the end the pipe must be completed. */
 export async function runOnce(
   options: WorldOptions,
   { kills, objects }: { kills: number; objects: number },
@@ -53,12 +56,12 @@ export async function runOnce(
   const { feed, random } = options
   return inWorld({ batchesWithBadRows: 7, ...options }, async (world) => {
     for (let object = 0; object < objects; object++) {
-      // Some are larger than what goes into one insert.
+      // Some objects are larger than one insert.
       const isLarge = object % 4 === 0
-      await feed.put(world.tally.next(isLarge ? rowsOfLargeObject : random.between(1, rowsOfSmallObject)))
+      await feed.put(world.expected.next(isLarge ? rowsOfLargeObject : random.between(1, rowsOfSmallObject)))
     }
     await world.begin()
-    await happenAll(world, troubles, { random, kills })
+    await injectAll(world, faults, { random, kills })
     const deadlineMs = Date.now() + completionTimeoutMs
     while ((await world.metrics()).state !== 'Completed') {
       if (Date.now() > deadlineMs) throw new Error('the pipe did not complete')

@@ -1,4 +1,4 @@
-// What is run by its id: which source, which engine, and how many troubles fit into one run.
+// Pipe drills by id: the source, the engine, and the largest number of faults in one run.
 import { runContinuous, runOnce, runReshards } from './deliveries.ts'
 import { type Feed, makeKafkaFeed, makeObjectFeed } from './feeds.ts'
 import type { Run } from './in-world.ts'
@@ -14,24 +14,24 @@ import { runTakeovers } from './takeovers.ts'
 import { runUpdates } from './updates.ts'
 
 export interface DrillOptions {
-  /** Of the run: each has names of its own on servers that all share. */
+  /** Number of the run; names on the shared servers are derived from it. */
   number: number
   engine: EngineName
-  troubles: number
+  faults: number
   seed: number
-  /** Apache Kafka, and an object store that is a program of its own. */
+  /** Uses Apache Kafka and an object store in a separate process. */
   isReal?: boolean
 }
 
 export interface Drill {
-  /** Troubles in one run. */
+  /** Most faults in one run. */
   most: number
   run(servers: Servers, options: DrillOptions): Promise<Run>
 }
 
 type SourceName = 'kafka' | 'objects' | 'objects once' | 'guarded objects' | 'Kinesis' | 'queue'
 
-/** Other ids may run on the same servers, and the same id more than once. */
+/** Makes names unique on servers that several ids, or several runs of an id, share. */
 let worlds = 0
 
 async function makeFeed(
@@ -54,7 +54,7 @@ async function makeFeed(
   }
 }
 
-/** What every run of a pipe that inserts rows as they come begins with. */
+/** Options of every run of an insert-only pipe. */
 async function makeOptions(servers: Servers, source: SourceName, options: DrillOptions): Promise<WorldOptions> {
   const { engine: engineName, seed, isReal } = options
   const random = makeRandom(seed)
@@ -64,18 +64,18 @@ async function makeOptions(servers: Servers, source: SourceName, options: DrillO
 }
 
 export async function runDeliveries(servers: Servers, source: SourceName, options: DrillOptions): Promise<Run> {
-  const { troubles } = options
+  const { faults } = options
   const world = withScaling(await makeOptions(servers, source, options))
-  return source === 'objects once' ? runOnce(world, { kills: troubles, objects: 16 }) : runContinuous(world, troubles)
+  return source === 'objects once' ? runOnce(world, { kills: faults, objects: 16 }) : runContinuous(world, faults)
 }
 
-/** Some share the work, some insert side by side. */
+/** Random replicas and concurrent inserts. */
 function withScaling(options: WorldOptions): WorldOptions {
   const { random } = options
   return { ...options, scaling: { replicas: random.between(1, 2), concurrency: random.pick([0, 0, 3]) } }
 }
 
-/** The old engine goes with the old source. */
+/** The old engine is combined with the old PostgreSQL. */
 async function makePostgresOptions(servers: Servers, options: DrillOptions): Promise<PostgresWorldOptions> {
   const [engine, source] = await Promise.all([
     servers.engine(options.engine),
@@ -92,7 +92,7 @@ const rotatedSources: SourceName[] = ['Kinesis', 'guarded objects', 'queue']
 export const drills: Record<string, Drill> = {
   R18: {
     most: 18,
-    // Engines change with every run: sources with every second one.
+    // The engine changes with every run, the source with every second run.
     run: (servers, options) => {
       const source = sources[Math.floor(options.number / runsWithOneSource) % sources.length] ?? 'kafka'
       return runDeliveries(servers, source, { isReal: options.number % 5 === 4, ...options })
@@ -104,21 +104,21 @@ export const drills: Record<string, Drill> = {
       const world = await makeOptions(servers, 'kafka', options)
       const databaseUrl = await servers.newDatabase()
       const scaling = { replicas: world.random.between(1, 2) }
-      return runTakeovers({ ...world, databaseUrl, scaling }, options.troubles)
+      return runTakeovers({ ...world, databaseUrl, scaling }, options.faults)
     },
   },
   updates: {
     most: 50,
     async run(servers, options) {
       const source = updatedSources[options.number % updatedSources.length] ?? 'kafka'
-      return runUpdates(await makeOptions(servers, source, options), options.troubles)
+      return runUpdates(await makeOptions(servers, source, options), options.faults)
     },
   },
   rotation: {
     most: 10,
     async run(servers, options) {
       const source = rotatedSources[options.number % rotatedSources.length] ?? 'Kinesis'
-      return runRotations(withScaling(await makeOptions(servers, source, options)), options.troubles)
+      return runRotations(withScaling(await makeOptions(servers, source, options)), options.faults)
     },
   },
   'R18-kinesis': { most: 18, run: (servers, options) => runDeliveries(servers, 'Kinesis', options) },
@@ -126,18 +126,18 @@ export const drills: Record<string, Drill> = {
   reshard: {
     most: 18,
     run: async (servers, options) =>
-      runReshards(withScaling(await makeOptions(servers, 'Kinesis', options)), options.troubles),
+      runReshards(withScaling(await makeOptions(servers, 'Kinesis', options)), options.faults),
   },
   'R18-postgres': {
     most: 15,
-    run: async (servers, options) => runReplication(await makePostgresOptions(servers, options), options.troubles),
+    run: async (servers, options) => runReplication(await makePostgresOptions(servers, options), options.faults),
   },
   tables: {
     most: 50,
-    run: async (servers, options) => runTables(await makePostgresOptions(servers, options), options.troubles),
+    run: async (servers, options) => runTables(await makePostgresOptions(servers, options), options.faults),
   },
   'resync under load': {
     most: 5,
-    run: async (servers, options) => runResyncs(await makePostgresOptions(servers, options), options.troubles),
+    run: async (servers, options) => runResyncs(await makePostgresOptions(servers, options), options.faults),
   },
 }

@@ -1,43 +1,43 @@
-// The kinds of source that pipes read from in these runs: what a pipe is created with, how rows get in, and how the way there
-// breaks. Those of Kafka and of object storage that is listed are here. The servers live in this process: none of the ones that die.
+// Sources of the drills: how a pipe is created on them, how rows are written to them, and how their network fails. This file has
+// Kafka and listed object storage. The servers run in this process and are never killed.
 import { startKafkaProxy } from '../test/sources/kafka-proxy.ts'
 import type { KafkaServer, Login } from '../test/sources/kafka-server.ts'
 import type { ObjectServer } from '../test/sources/object-server.ts'
 import type { Random } from './random.ts'
-import { startWay } from './way.ts'
+import { startTcpProxy } from './tcp-proxy.ts'
 
 export interface Feed {
   kind: 'kafka' | 'objectStorage' | 'kinesis'
-  /** What Penstock must be told to find the source. */
+  /** Environment variables that Penstock needs to reach the source. */
   environment?: Record<string, string>
-  /** The member of `source` that the pipe is created with. */
+  /** The member of `source` in the create request. */
   source: object
   credentials?: Credentials
   put(rows: string[]): Promise<void>
-  /** Puts rows where a pipe finds them only if they are there before it begins. */
+  /** Writes rows that a pipe finds only if they exist before it starts. */
   putBefore?(rows: string[]): Promise<void>
-  /** Of a source that is emptied by whoever reads it: what nobody has removed yet. */
+  /** For a source that its reader empties: number of entries not yet removed. */
   countLeft?(): Promise<number>
-  /** Splits or merges what the source is made of, and says what was done. */
+  /** Splits or merges shards, and returns a description. */
   reshard?(): Promise<string>
-  /** Nobody gets through from now on, and who is connected is cut off. */
-  breakOff(): void
+  /** Closes all connections and refuses new ones until `restore`. */
+  block(): void
   restore(): void
   close(): Promise<void>
 }
 
-/** What a change of the pipe may bring, as the member of `source`. */
+/** Credentials for updates of the pipe, as the member of `source`. */
 export interface Credentials {
-  /** Lets in from now on: another one each time, if there are others. */
+  /** Creates accepted credentials; new ones each time, if the source has several. */
   next(): object
-  /** The source refuses all but the last one from now on. */
+  /** Revokes all credentials but the last ones. */
   forgetOthers?(): void
-  /** Lets nobody in. */
+  /** Credentials that the source refuses. */
   wrong: object
 }
 
 export interface FeedOptions {
-  /** Different for every feed of a server. */
+  /** Unique per server. */
   name: string
   random: Random
 }
@@ -45,7 +45,7 @@ export interface FeedOptions {
 const topicPartitions = 3
 
 export interface KafkaFeedOptions extends FeedOptions {
-  /** Who else may read the topic. */
+  /** Other accepted logins. */
   otherLogins?: Login[]
 }
 
@@ -75,7 +75,7 @@ export async function makeKafkaFeed(
     },
     async put(rows) {
       const first = random.below(topicPartitions)
-      // Some batches go whole into one partition, so that identical ones follow each other there.
+      // Some batches go into a single partition, so that identical batches follow each other there.
       const isSpread = random.happens(0.7)
       await server.produce(
         name,
@@ -85,7 +85,7 @@ export async function makeKafkaFeed(
         })),
       )
     },
-    breakOff() {
+    block() {
       isAway = true
     },
     restore() {
@@ -104,7 +104,7 @@ export async function makeObjectFeed(
   { name, random, isContinuous }: ObjectFeedOptions,
 ): Promise<Feed> {
   const { hostname, port } = new URL(server.endpoint)
-  const way = await startWay({ host: hostname, port: Number(port) })
+  const proxy = await startTcpProxy({ host: hostname, port: Number(port) })
   await server.createBucket(name)
   const { accessKeyId, secretKey } = server.accessKey
   let number = 0
@@ -114,19 +114,19 @@ export async function makeObjectFeed(
       objectStorage: {
         type: 's3',
         format: 'JSONEachRow',
-        url: `${way.url}/${name}/rows/*.json`,
+        url: `${proxy.url}/${name}/rows/*.json`,
         authentication: 'IAM_USER',
         accessKey: { accessKeyId, secretKey },
         isContinuous,
       },
     },
     async put(rows) {
-      // With and without an end of the last line, as files are.
+      // With and without a newline at the end of the file.
       const text = `${rows.join('\n')}${random.happens(0.5) ? '\n' : ''}`
       await server.put(name, `rows/${String(++number).padStart(8, '0')}.json`, Buffer.from(text))
     },
-    breakOff: () => way.breakOff(),
-    restore: () => way.restore(),
-    close: () => way.close(),
+    block: () => proxy.block(),
+    restore: () => proxy.restore(),
+    close: () => proxy.close(),
   }
 }

@@ -1,4 +1,4 @@
-// What was done in a run and when, for whoever looks for the cause of a failure.
+// Timestamped log of a run, to find the cause of a failure.
 export interface History {
   note(what: string): void
   text(): string

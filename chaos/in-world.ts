@@ -1,10 +1,10 @@
-// The life of a run: a world is made, used and drained, and what there is to look at stays behind when something is not as it must be.
+// Life cycle of a run: create a world, use it, drain it. The folder with logs and databases is kept when the run fails.
 import { makePipeWorld, type Outcome, type PipeWorld, type WorldOptions } from './pipe-world.ts'
 import type { Stage } from './stage.ts'
 
 export interface Run {
   outcome: Outcome
-  /** Where to look, when something is lost or there twice. */
+  /** Folder that is kept when rows are lost or duplicated. */
   kept: string | undefined
 }
 

@@ -1,12 +1,12 @@
-// A stream of Kinesis whose shards are split and merged, with records as producers make them: some of one row, some of several lines,
-// some compressed, under keys that come again and again.
+// Kinesis stream whose shards are split and merged. Records have one row, several lines or compressed rows; partition keys
+// repeat.
 import { gzipSync } from 'node:zlib'
 import type { StreamRecord } from '../test/sources/kinesis-server.ts'
 import { type BareKinesis, region } from './bare-servers.ts'
-import { makeKeyRing, startDoor, unknownKey } from './door.ts'
+import { isBadRow } from './expected-rows.ts'
 import type { Feed, FeedOptions } from './feeds.ts'
 import type { Random } from './random.ts'
-import { isBadRow } from './tally.ts'
+import { makeKeyRing, startSignatureProxy, unknownKey } from './signature-proxy.ts'
 
 const firstShards = 3
 const mostShards = 6
@@ -15,12 +15,12 @@ const mostRowsOfRecord = 8
 
 export async function makeKinesisFeed(server: BareKinesis, { name, random }: FeedOptions): Promise<Feed> {
   const ring = makeKeyRing()
-  const door = await startDoor({ service: 'kinesis', region, target: server.url, keys: ring.keys })
+  const proxy = await startSignatureProxy({ service: 'kinesis', region, target: server.url, keys: ring.keys })
   await server.createStream(name, firstShards)
   const shards = makeShards(server, name)
   return {
     kind: 'kinesis',
-    environment: { PENSTOCK_AWS_ENDPOINTS: `kinesis=${door.url}` },
+    environment: { PENSTOCK_AWS_ENDPOINTS: `kinesis=${proxy.url}` },
     source: {
       kinesis: {
         format: 'JSONEachRow',
@@ -38,24 +38,26 @@ export async function makeKinesisFeed(server: BareKinesis, { name, random }: Fee
     },
     put: (rows) => server.put(name, recordsOf(rows, random)),
     reshard: () => (random.happens(shards.shareOfSplits()) ? shards.split(random) : shards.merge(random)),
-    breakOff: () => door.breakOff(),
-    restore: () => door.restore(),
-    close: () => door.close(),
+    block: () => proxy.block(),
+    restore: () => proxy.restore(),
+    close: () => proxy.close(),
   }
 }
 
 function recordsOf(rows: string[], random: Random): StreamRecord[] {
-  // Some batches go whole into one shard, so that identical ones follow each other there.
+  // Some batches go into a single shard, so that identical batches follow each other there.
   const onlyKey = random.happens(0.3) ? random.below(partitionKeys) : undefined
   return gather(rows, random).map((text) => {
     const value = Buffer.from(text)
-    // What is kept of a bad row is the record as it came.
+    // A rejected row is stored as the record that arrived, so bad rows are not compressed.
     const isCompressed = !isBadRow(text) && random.happens(0.2)
     return { key: `key-${onlyKey ?? random.below(partitionKeys)}`, value: isCompressed ? gzipSync(value) : value }
   })
 }
 
-/** Into the texts of records. One that the engine does not take is refused with all its lines, so bad rows stand alone. */
+/**
+ * Groups rows into records. The engine rejects all lines of a record that has a bad row, so bad rows are records of their own.
+ */
 function gather(rows: string[], random: Random): string[] {
   const texts: string[] = []
   let lines: string[] = []
@@ -75,7 +77,7 @@ function gather(rows: string[], random: Random): string[] {
 }
 
 interface Shards {
-  /** So that their number neither grows nor shrinks for long. */
+  /** Keeps the number of shards nearly constant. */
   shareOfSplits(): number
   split(random: Random): Promise<string>
   merge(random: Random): Promise<string>
@@ -84,7 +86,7 @@ interface Shards {
 function makeShards(server: BareKinesis, stream: string): Shards {
   let made = 0
   const newShard = (): string => `shardId-${String(made++).padStart(12, '0')}`
-  /** In the order of what they hold: neighbours can be merged. */
+  /** Sorted by hash key range: only neighbours can be merged. */
   const open = Array.from({ length: firstShards }, newShard)
   return {
     shareOfSplits: () => (open.length === 1 ? 1 : 1 - (open.length - 1) / (mostShards - 1)),

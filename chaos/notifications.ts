@@ -1,9 +1,9 @@
-// What else comes to a queue beside the plain events of a bucket: those of EventBridge, and those that say nothing of new objects.
+// Queue messages besides plain S3 events: EventBridge events, and messages that announce no new object.
 import { randomUUID } from 'node:crypto'
 import { s3Record } from '../test/sources/queue-server.ts'
 import type { StoredObject } from './bare-servers.ts'
 
-/** Its keys are not encoded. */
+/** EventBridge does not URL-encode keys. */
 export function busEvent(bucket: string, { key, etag, sizeBytes }: StoredObject): string {
   return JSON.stringify({
     version: '0',
@@ -22,7 +22,7 @@ export function removal(bucket: string, object: StoredObject): string {
   return JSON.stringify({ Records: [s3Record(bucket, object, 'ObjectRemoved:Delete')] })
 }
 
-/** What a bucket sends when it is told of its queue. */
+/** Message that S3 sends when notifications to the queue are configured. */
 export function testEvent(bucket: string): string {
   return JSON.stringify({ Service: 'Amazon S3', Event: 's3:TestEvent', Time: new Date().toISOString(), Bucket: bucket })
 }

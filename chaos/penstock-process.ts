@@ -1,4 +1,4 @@
-// Penstock as a process that is killed, frozen and started again on the same data, and what the tests ask of it over the API.
+// Penstock as a process that is killed, frozen and restarted on the same data, with an API client.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -11,12 +11,12 @@ const run = promisify(execFile)
 const startTimeoutMs = 60_000
 const callTimeoutMs = 60_000
 
-/** Where the processes of one installation find each other. */
+/** Data that the processes of one installation share. */
 export interface Installation {
   folder: string
   /** Undefined: SQLite. */
   databaseUrl: string | undefined
-  /** What else is set for them. */
+  /** Additional environment variables. */
   environment?: NodeJS.ProcessEnv
 }
 
@@ -27,18 +27,18 @@ export interface AdminKey {
 }
 
 export interface PenstockProcess {
-  /** And is not frozen. */
+  /** False while it is frozen. */
   readonly isRunning: boolean
   start(): Promise<void>
-  /** Resolves when the process is gone, which had no time for anything. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>
-  /** As an operator stops it. */
+  /** Graceful stop. */
   stop(): Promise<void>
   freeze(): void
   thaw(): void
-  /** The result of an operation. Rejects when it is refused, or the process is gone. */
+  /** Result of an operation. Rejects on an error response or when the process is gone. */
   call<Result>(method: string, path: string, body?: object): Promise<Result>
-  /** What it has logged, through all its lives. */
+  /** Log output since the first start. */
   logged(): string
 }
 
@@ -63,7 +63,7 @@ export async function initialize(installation: Installation): Promise<AdminKey> 
   const { stdout } = await run(process.execPath, [mainFile, 'init', ...names], { env })
   const find = (label: string): string => {
     const found = new RegExp(`^${label}\\s+(\\S+)`, 'm').exec(stdout)?.[1]
-    if (found === undefined) throw new Error(`penstock init has not told ${label}`)
+    if (found === undefined) throw new Error(`penstock init did not print "${label}"`)
     return found
   }
   return { organizationId: find('Organization'), keyId: find('Key id'), keySecret: find('Key secret') }
@@ -126,7 +126,7 @@ export function makePenstock(
     },
     thaw() {
       if (!isFrozen) return
-      history.note(`${name} goes on`)
+      history.note(`${name} is resumed`)
       isFrozen = false
       child?.kill('SIGCONT')
     },

@@ -1,16 +1,16 @@
-// One pipe from a source into an engine, run by Penstock as it is started by an operator, with everything around it that can die.
-// Rows flow into the source all the time; at the end every one of them must be in the table as often as in the source.
+// One pipe from a source into an engine, run by Penstock processes, with every part killable. Rows flow into the source all the
+// time; at the end every row must be in the table as often as in the source.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineServer } from '../test/real/servers/engine.ts'
+import { columns, compare, type Difference, type ExpectedRows, makeExpectedRows } from './expected-rows.ts'
 import type { Feed } from './feeds.ts'
 import type { Random } from './random.ts'
 import { makeStage, type Stage, type StageOptions } from './stage.ts'
-import { columns, compare, type Difference, makeTally, type Tally } from './tally.ts'
 
 export interface WorldOptions extends StageOptions {
   feed: Feed
   random: Random
-  /** Of so many batches, one has rows that no engine takes: to find them takes time. */
+  /** One batch in this many has rows that every engine rejects; finding them takes time. */
   batchesWithBadRows?: number
   scaling?: object
   settings?: object
@@ -23,20 +23,19 @@ export interface Outcome {
   producedBadRows: number
   inserts: number
   retries: number
-  /** Of a source that is emptied by whoever reads it. */
+  /** For a source that its reader empties: entries left. */
   left?: number
 }
 
 export interface PipeWorld extends Stage {
   feed: Feed
-  tally: Tally
+  expected: ExpectedRows
   table: string
-  /** Creates the pipe. */
   begin(): Promise<void>
-  /** Rows flow until the function that is returned is called. */
+  /** Produces rows until the returned function is called. */
   flow(rowsPerBatch: number): () => Promise<void>
   countRows(): Promise<number>
-  /** Resolves when everything that was produced has arrived, or when nothing more has come for so long. */
+  /** Resolves when all produced rows have arrived, or when the timeout passes without new rows. */
   arrival(timeoutMs: number): Promise<void>
   /** Waits for the arrival, and compares. */
   drain(timeoutMs: number): Promise<Outcome>
@@ -49,7 +48,7 @@ const mostLeft = 200
 export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
   const { engine, database, feed, random } = options
   const stage = await makeStage({ ...options, environment: feed.environment })
-  const tally = makeTally(random, options.batchesWithBadRows ?? 100)
+  const expected = makeExpectedRows(random, options.batchesWithBadRows ?? 100)
   const table = `${database}.rows`
   const world: PipeWorld = {
     ...stage,
@@ -57,10 +56,10 @@ export async function makePipeWorld(options: WorldOptions): Promise<PipeWorld> {
       return stage.pipePath
     },
     feed,
-    tally,
+    expected,
     table,
     begin: () => stage.createPipe(pipeOf(options)),
-    flow: (rowsPerBatch) => flow(feed, tally, random, rowsPerBatch),
+    flow: (rowsPerBatch) => flow(feed, expected, random, rowsPerBatch),
     countRows: () => countIn(engine, table),
     arrival: (timeoutMs) => arrival(world, timeoutMs),
     drain: (timeoutMs) => drain(world, timeoutMs),
@@ -88,13 +87,13 @@ function pipeOf({ database, feed, scaling, settings }: WorldOptions): object {
   }
 }
 
-function flow(feed: Feed, tally: Tally, random: Random, rowsPerBatch: number): () => Promise<void> {
+function flow(feed: Feed, expected: ExpectedRows, random: Random, rowsPerBatch: number): () => Promise<void> {
   let isFlowing = true
   const flowing = (async () => {
     while (isFlowing) {
-      // On a busy machine, a queue would grow for as long as there are troubles.
+      // On a busy machine the queue would grow as long as faults occur.
       const left = (await feed.countLeft?.()) ?? 0
-      if (left < mostLeft) await feed.put(tally.next(random.between(1, rowsPerBatch)))
+      if (left < mostLeft) await feed.put(expected.next(random.between(1, rowsPerBatch)))
       await sleep(random.between(0, 2 * flowEveryMs))
     }
   })()
@@ -104,13 +103,13 @@ function flow(feed: Feed, tally: Tally, random: Random, rowsPerBatch: number): (
   }
 }
 
-/** Zero as long as there is no table. */
+/** Zero if the table does not exist. */
 async function countIn(engine: EngineServer, table: string): Promise<number> {
   try {
     return Number(await engine.query(`SELECT count() FROM ${table}`))
   } catch (error) {
     if (error instanceof Error && /^404: Code: (?:60|81)\b/.test(error.message)) return 0
-    throw new Error(`the engine does not tell how many rows ${table} has`, { cause: error })
+    throw new Error(`cannot count the rows of ${table}`, { cause: error })
   }
 }
 
@@ -119,7 +118,7 @@ async function copiesIn(engine: EngineServer, sql: string): Promise<Map<string, 
     output_format_json_quote_64bit_integers: '1',
   })
   const { data } = JSON.parse(answer) as { data: [string, string][] }
-  // A row of a file is kept with the end of its line.
+  // A row of a file is stored with its newline.
   const copies = new Map<string, number>()
   for (const [value, count] of data) {
     const text = String(value).trimEnd()
@@ -128,7 +127,7 @@ async function copiesIn(engine: EngineServer, sql: string): Promise<Map<string, 
   return copies
 }
 
-async function arrival({ engine, table, tally, feed, select }: PipeWorld, timeoutMs: number): Promise<void> {
+async function arrival({ engine, table, expected, feed, select }: PipeWorld, timeoutMs: number): Promise<void> {
   let best = Number.NEGATIVE_INFINITY
   let deadlineMs = 0
   for (;;) {
@@ -136,7 +135,7 @@ async function arrival({ engine, table, tally, feed, select }: PipeWorld, timeou
     const badRows = await countIn(engine, `${table}_penstock_errors FINAL`)
     const left = (await feed.countLeft?.()) ?? 0
     const [open] = await select<{ open: number | string }>('SELECT count(*) AS open FROM pipe_deliveries')
-    const isThere = rows >= tally.goodRows && badRows >= tally.badRows && Number(open?.open) === 0
+    const isThere = rows >= expected.goodRows && badRows >= expected.badRows && Number(open?.open) === 0
     if (isThere && left === 0) return
     const progress = rows + badRows - left
     if (progress > best) deadlineMs = Date.now() + timeoutMs
@@ -147,22 +146,22 @@ async function arrival({ engine, table, tally, feed, select }: PipeWorld, timeou
 }
 
 async function drain(world: PipeWorld, timeoutMs: number): Promise<Outcome> {
-  const { engine, table, tally, history } = world
+  const { engine, table, expected, history } = world
   const badRowsSql = `SELECT raw, count() FROM ${table}_penstock_errors FINAL WHERE state = 'refused' GROUP BY raw`
-  history.note(`${tally.goodRows} rows and ${tally.badRows} bad ones were produced; waiting for them`)
+  history.note(`${expected.goodRows} rows and ${expected.badRows} bad rows were produced; waiting for them`)
   await arrival(world, timeoutMs)
   const left = (await world.feed.countLeft?.()) ?? 0
-  history.note(`${left} of what tells of rows is left`)
-  // What would come twice may still be on its way.
+  history.note(`${left} entries are left in the source`)
+  // Duplicates may still be on their way.
   await sleep(settleMs)
   const copies = await copiesIn(engine, `SELECT id, count() FROM ${table} GROUP BY id`)
-  const badCopies = tally.badRows > 0 ? await copiesIn(engine, badRowsSql) : new Map()
+  const badCopies = expected.badRows > 0 ? await copiesIn(engine, badRowsSql) : new Map()
   const { inserts, retries } = await world.metrics()
   const outcome = {
-    rows: compare(new Map([...tally.copies()].map(([id, count]) => [String(id), count])), copies),
-    badRows: compare(tally.badCopies(), badCopies),
-    producedRows: tally.goodRows,
-    producedBadRows: tally.badRows,
+    rows: compare(new Map([...expected.copies()].map(([id, count]) => [String(id), count])), copies),
+    badRows: compare(expected.badCopies(), badCopies),
+    producedRows: expected.goodRows,
+    producedBadRows: expected.badRows,
     inserts,
     retries,
     left,

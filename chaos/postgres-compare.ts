@@ -1,20 +1,20 @@
-// Whether the tables of the engine have what the tables of the source have: every row with every value, and nothing else.
+// Compares the tables of the source with those of the engine: every row with every value, and no additional rows.
 import type pg from 'pg'
 import type { EngineServer } from '../test/real/servers/engine.ts'
+import type { Difference } from './expected-rows.ts'
 import type { SourceTable } from './postgres-tables.ts'
-import type { Difference } from './tally.ts'
 
 export interface CompareParts {
   client: pg.Client
   engine: EngineServer
-  /** Of the engine. */
+  /** Database in the engine. */
   database: string
   hasNulls: boolean
 }
 
 type Rows = Map<string, string>
 
-/** A row that is older than the source's counts as lost; one that is there twice as one too many. */
+/** A row older than that of the source counts as lost, a duplicate row as extra. */
 export async function compareTable(parts: CompareParts, table: SourceTable, target = table.name): Promise<Difference> {
   const expected = await readSource(parts, table)
   const { rows: found, doubled } =

@@ -1,14 +1,14 @@
-// How a value is printed on both sides so that equal values have equal texts, whatever types the engine has for them.
+// Prints values of both sides so that equal values have equal texts, whatever types the engine uses.
 
 export interface Column {
-  /** Expressions of text. What is NULL is a mark, or, where the target has no NULL, the default of its type. */
+  /** SQL expressions of type text. NULL is a marker, or the default of the type if the target column is not nullable. */
   source(hasNulls: boolean): string
   engine: string
 }
 
 interface PrintOptions {
   isNullable?: boolean
-  /** Of the source, before it is printed. */
+  /** Expression of the source before it is printed. */
   source?: string
 }
 
@@ -40,7 +40,7 @@ export const text = (name: string, options: PrintOptions = {}): Column =>
 export const raw = (name: string, options: PrintOptions = {}): Column =>
   column(name, options, { source: `upper(encode(${name}, 'hex'))`, engine: `hex(${name})`, defaultText: '' })
 
-export const truth = (name: string): Column =>
+export const bool = (name: string): Column =>
   column(name, {}, { source: `${name}::int::text`, engine: `toString(toUInt8(${name}))`, defaultText: '0' })
 
 export const date = (name: string): Column =>
@@ -49,11 +49,11 @@ export const date = (name: string): Column =>
 export const uuid = (name: string): Column =>
   column(name, {}, { source: `${name}::text`, engine: `toString(${name})`, defaultText: '' })
 
-/** Only what binary fractions can hold. */
+/** For values that a binary float represents exactly. */
 export const float = (name: string): Column =>
   column(name, {}, { source: `${name}::text`, engine: `toString(${name})`, defaultText: '0' })
 
-/** Engines differ in the zeros at the end: as a multiple of the smallest difference there are none. */
+/** Engines print trailing zeros differently: compared as a multiple of the smallest unit. */
 export const number = (name: string, scale: number): Column =>
   column(
     name,
@@ -61,8 +61,8 @@ export const number = (name: string, scale: number): Column =>
     { source: `(${name} * ${scale})::bigint::text`, engine: `toString(toInt64(${name} * ${scale}))`, defaultText: '0' },
   )
 
-/** An engine without such a type has the text of PostgreSQL. */
-export const moment = (name: string): Column =>
+/** An engine without such a type stores the text of PostgreSQL. */
+export const timestamp = (name: string): Column =>
   column(
     name,
     {},
@@ -73,7 +73,7 @@ export const moment = (name: string): Column =>
     },
   )
 
-/** None of its elements is NULL; a list that is NULL is an empty one in the engine. */
+/** Elements are not NULL; a NULL list is empty in the engine. */
 export const list = (name: string): Column =>
   column(
     name,

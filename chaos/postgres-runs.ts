@@ -1,10 +1,10 @@
-// What is done to a postgres pipe while its tables change: R18 with a source that dies as well, tables that come and go, and
-// everything loaded anew. At the end no row is missing, old, or there although it is gone.
+// Drills of postgres pipes while their tables change: R18 with a source that also crashes, tables added and removed, and resync
+// under load. At the end no row is missing, outdated, or present after its deletion.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { crashFault, type Fault, faults, injectAll, interceptedFault, untilRowsCome, type Victim } from './faults.ts'
 import { type Run, runIn } from './in-world.ts'
 import { guest } from './postgres-tables.ts'
 import { makePostgresWorld, mappingOf, type PostgresWorld, type PostgresWorldOptions } from './postgres-world.ts'
-import { dying, happenAll, striking, type Trouble, troubles, untilRowsCome, type Victim } from './troubles.ts'
 
 const followTimeoutMs = 240_000
 
@@ -16,22 +16,22 @@ const source: Victim<PostgresWorld> = {
   revive: (world) => world.source.restart(),
 }
 
-const sourceTroubles: Trouble<PostgresWorld>[] = [
-  dying('PostgreSQL dies at any moment', source),
-  striking('PostgreSQL dies within an insert', source, 'middle', 'pass'),
-  striking('PostgreSQL dies as the answer comes', source, 'answered', 'pass'),
+const sourceFaults: Fault<PostgresWorld>[] = [
+  crashFault('PostgreSQL dies at any timestamp', source),
+  interceptedFault('PostgreSQL is killed in the middle of an insert', source, 'middle', 'pass'),
+  interceptedFault('PostgreSQL is killed as the answer arrives', source, 'answered', 'pass'),
   {
     name: 'the connections to PostgreSQL break',
-    async happen({ feed }, random) {
+    async inject({ feed }, random) {
       await sleep(random.between(0, 1_500))
-      feed.breakOff()
+      feed.block()
       feed.restore()
     },
   },
 ]
 
-/** Of one cycle, those of the source come as often as all others. */
-const postgresTroubles: Trouble<PostgresWorld>[] = [...troubles, ...sourceTroubles, ...sourceTroubles]
+/** Half of the faults of a cycle are faults of the source. */
+const postgresFaults: Fault<PostgresWorld>[] = [...faults, ...sourceFaults, ...sourceFaults]
 
 export async function runReplication(options: PostgresWorldOptions, kills: number): Promise<Run> {
   const { random } = options
@@ -39,15 +39,15 @@ export async function runReplication(options: PostgresWorldOptions, kills: numbe
     const stopWriting = world.write()
     try {
       await world.begin()
-      await happenAll(world, postgresTroubles, {
+      await injectAll(world, postgresFaults, {
         random,
         kills,
-        // The first one meets the first load; later ones some other.
+        // The first fault hits the initial load; later ones may hit a resync.
         async before() {
           if (!random.happens(0.25)) return
           const { state } = await world.metrics()
           if (state !== 'Running' && state !== 'Degraded') return
-          world.history.note('everything is loaded anew')
+          world.history.note('resync')
           await world.resync()
           await sleep(random.between(0, 800))
         },
@@ -58,7 +58,7 @@ export async function runReplication(options: PostgresWorldOptions, kills: numbe
   })
 }
 
-/** The table is another one each time, as its user may want it, or the same one again, with what was left in it. */
+/** The target table is a new one each time, or the previous one with its old rows. */
 export async function runTables(options: PostgresWorldOptions, rounds: number): Promise<Run> {
   const { random } = options
   return runIn(await makePostgresWorld(options), async (world) => {
@@ -69,16 +69,16 @@ export async function runTables(options: PostgresWorldOptions, rounds: number): 
       await untilRowsCome(world, 0)
       for (let round = 1; round <= rounds; round++) {
         const target = random.happens(0.5) ? guest.name : `${guest.name}_${round}`
-        world.history.note(`${round}. ${target} comes`)
+        world.history.note(`${round}. ${target} is added`)
         await patch({ tableMappingsToAdd: [mappingOf(guest, target)] })
-        // Some go before they are loaded.
+        // Some tables are removed before they are loaded.
         if (random.happens(0.6)) await world.untilFollowing(followTimeoutMs)
         else await sleep(random.between(0, 1_500))
         if (round === rounds) {
           world.targets.set(target, guest)
           break
         }
-        world.history.note(`${target} goes`)
+        world.history.note(`${target} is removed`)
         await patch({ tableMappingsToRemove: [{ sourceSchemaName: 'public', sourceTable: guest.name }] })
         await sleep(random.between(0, 2_000))
       }
@@ -99,7 +99,7 @@ export async function runResyncs(options: PostgresWorldOptions, rounds: number):
       for (let round = 1; round <= rounds; round++) {
         await world.untilFollowing(followTimeoutMs)
         await sleep(random.between(0, 2_000))
-        world.history.note(`${round}. everything is loaded anew`)
+        world.history.note(`${round}. resync`)
         await world.resync()
       }
       await world.untilFollowing(followTimeoutMs)

@@ -1,4 +1,4 @@
-// A PostgreSQL to replicate from, which dies as a process does that had no time for anything, and comes back with what it had.
+// PostgreSQL as a replication source that is killed and restarted on its data.
 import { globSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -11,15 +11,15 @@ export interface SourceServer {
   host: string
   port: number
   user: { username: string; password: string }
-  /** A client that is connected; whoever asks for it ends it. */
+  /** Returns a connected client; the caller closes it. */
   connect(database: string): Promise<pg.Client>
   createDatabase(name: string): Promise<void>
-  /** With the slots that hold on to it. */
+  /** Also drops the replication slots of the database. */
   dropDatabase(name: string): Promise<void>
   kill(): Promise<void>
   restart(): Promise<void>
   stop(): Promise<void>
-  /** What it has said so far. */
+  /** Log output so far. */
   logged(): Promise<string>
 }
 
@@ -27,7 +27,7 @@ export type SourceName = '15' | '18'
 
 const dropTimeoutMs = 30_000
 
-/** 15 is that of Debian. */
+/** 15 is the version of Debian. */
 export async function startSource(name: SourceName): Promise<SourceServer> {
   const server = await startPostgres({
     settings: { wal_level: 'logical', deadlock_timeout: '200ms', max_replication_slots: '20', max_wal_senders: '20' },
@@ -38,7 +38,7 @@ export async function startSource(name: SourceName): Promise<SourceServer> {
   const { port } = server
   const connect = async (database: string): Promise<pg.Client> => {
     const client = new pg.Client({ host, port, user: username, password, database, connectionTimeoutMillis: 30_000 })
-    // Without a listener, a connection that is lost between two queries would end the process.
+    // Without a listener, a connection lost between two queries would end the process.
     client.on('error', () => undefined)
     await client.connect()
     return client
@@ -64,7 +64,7 @@ export async function startSource(name: SourceName): Promise<SourceServer> {
           await query(`DROP DATABASE ${database} WITH (FORCE)`)
           return
         } catch (error) {
-          // On a busy machine, whoever is told to end still holds a slot, or the database, for a while.
+          // On a busy machine, a killed process may hold a replication slot or the database for a while.
           if (Date.now() > deadlineMs) throw error
           await sleep(100)
         }

@@ -1,37 +1,37 @@
-// The tables that are replicated in these runs, each with what makes it difficult: values outside of the row, keys that change, types
-// that both sides print otherwise, rows that move between partitions, and a target that keeps everything. Keys are taken from few, so
-// that changes meet rows, and what a choice was comes from the seed alone.
-import { type Column, date, float, integer, list, moment, number, raw, text, truth, uuid } from './postgres-print.ts'
+// Replicated tables of the drills, each with one difficulty: TOAST values, changing keys, types that both sides print
+// differently, rows that move between partitions, and an append-only target. Keys come from a small range so that changes meet
+// existing rows; the seed alone decides every choice.
+import { bool, type Column, date, float, integer, list, number, raw, text, timestamp, uuid } from './postgres-print.ts'
 import type { Random } from './random.ts'
 
 export interface SourceTable {
-  /** Of the source and of its target. */
+  /** Name in the source and in the target. */
   name: string
   engine: 'ReplacingMergeTree' | 'MergeTree'
   create: string[]
-  /** The first ones are the key. */
+  /** The first columns are the key. */
   columns: Column[]
   keyColumns: number
-  /** A few statements, each of which changes a row or none. */
+  /** A few statements, each of which changes at most one row. */
   change(random: Random): string
-  /** Changes a great many rows. */
+  /** Changes many rows. */
   changeMany(random: Random): string
-  /** The log of a MergeTree knows nothing of it. */
+  /** False for an append-only MergeTree target, which ignores TRUNCATE. */
   mayTruncate: boolean
 }
 
 const quoted = (value: string): string => `'${value.replaceAll("'", "''")}'`
-/** Large enough to be kept outside of its row, and nothing that could be compressed. */
+/** Large enough for TOAST storage, and incompressible. */
 const large = (seed: string): string => `(SELECT string_agg(md5(${seed} || i), '') FROM generate_series(1, 280) i)`
 const literal = (random: Random): string => String(random.below(1_000_000_000))
 const difficult = ['', 'plain', 'a\tb', 'two\nlines', 'back\\slash', '\\N', 'quote \' and "', 'ü 漢字 🚰', '\r']
 const words = (random: Random): string => quoted(`${random.pick(difficult)} ${random.below(1000)}`)
-/** For a change of keys: one that is taken would undo the whole transaction, which is to be rare. */
+/** Guards a change of a key: a duplicate key would roll back the whole transaction, which should be rare. */
 const ifFree = (table: string, condition: string): string =>
   `AND NOT EXISTS (SELECT 1 FROM ${table} taken WHERE ${condition})`
 const orNull = (random: Random, value: string): string => (random.happens(0.2) ? 'NULL' : value)
 
-/** Values outside of the row, and changes that leave them as they are. */
+/** TOAST values, and updates that leave them unchanged. */
 const largeValues: SourceTable = {
   name: 'rows1',
   engine: 'ReplacingMergeTree',
@@ -58,7 +58,7 @@ const largeValues: SourceTable = {
          ON CONFLICT (id) DO UPDATE SET counter = rows1.counter + 100`,
     ])()
   },
-  // More of the log than goes into one insert.
+  // More WAL than fits into one insert.
   changeMany: (random) =>
     `UPDATE rows1 SET counter = counter + 1000, body = ${large(`id || ${quoted(literal(random))}`)},
        more = CASE WHEN id % 2 = 0 THEN ${large(`id || ${quoted(literal(random))}`)} ELSE more END`,
@@ -75,7 +75,7 @@ const twoKeys: SourceTable = {
     `INSERT INTO rows2 SELECT id % 60, 'k' || id, id, id % 2 = 0, date '2020-01-01' + id % 2000
      FROM generate_series(1, 5000) id`,
   ],
-  columns: [integer('one'), text('other'), integer('amount', { isNullable: true }), truth('isgood'), date('day')],
+  columns: [integer('one'), text('other'), integer('amount', { isNullable: true }), bool('isgood'), date('day')],
   keyColumns: 2,
   change(random) {
     const [one, other] = [random.below(60), quoted(`k${random.between(1, 200)}`)]
@@ -87,7 +87,7 @@ const twoKeys: SourceTable = {
       () => `UPDATE rows2 SET amount = ${orNull(random, literal(random))} WHERE one = ${one} AND other < 'k12'`,
       () => `UPDATE rows2 SET one = ${random.between(60, 90)} ${where}`,
       () => `UPDATE rows2 SET other = other || ${quoted(String(random.below(10)))} ${where}`,
-      // There and back again, which ends where it began.
+      // Changes the key and changes it back.
       () =>
         `UPDATE rows2 SET one = one + 1000, amount = 1 ${where};
          UPDATE rows2 SET one = one - 1000, day = day + 1 WHERE one = ${one + 1000} AND other = ${other}`,
@@ -99,7 +99,7 @@ const twoKeys: SourceTable = {
   mayTruncate: true,
 }
 
-/** What both sides print otherwise. */
+/** Types that both sides print differently. */
 const manyTypes: SourceTable = {
   name: 'rows3',
   engine: 'ReplacingMergeTree',
@@ -117,7 +117,7 @@ const manyTypes: SourceTable = {
     list('tags'),
     list('numbers'),
     text('doc', { source: 'doc::text' }),
-    moment('at'),
+    timestamp('at'),
     raw('bytes', { isNullable: true }),
     number('amount', 10_000),
     text('title', { isNullable: true }),
@@ -129,7 +129,7 @@ const manyTypes: SourceTable = {
     const tags = `ARRAY[${[words(random), words(random)].slice(random.below(3)).join(', ')}]::text[]`
     const doc = `jsonb_build_object(${words(random)}, ${words(random)}, 'n', ${random.below(100)} / 8.0)`
     const amount = `${random.below(1_000_000_000)} / 10000.0 * ${random.pick([1, -1])}`
-    // The last digit is no zero, which one of the engines prints and the other does not.
+    // The last digit is not zero: only one of the engines prints trailing zeros.
     const at = `timestamptz '2030-06-30 23:59:5${random.below(10)}.00000${random.between(1, 9)}+0${random.below(10)}'`
     return random.pick([
       () =>
@@ -147,7 +147,7 @@ const manyTypes: SourceTable = {
   mayTruncate: true,
 }
 
-/** Everything that was ever in it stays. */
+/** Append-only target: rows are never removed. */
 const log: SourceTable = {
   name: 'rows4',
   engine: 'MergeTree',
@@ -172,40 +172,40 @@ const log: SourceTable = {
   mayTruncate: false,
 }
 
-/** Rows move from one partition to another. */
+/** Rows move between partitions. */
 const partitioned: SourceTable = {
   name: 'rows5',
   engine: 'ReplacingMergeTree',
   create: [
-    `CREATE TABLE rows5 (id int, place int, amount double precision NOT NULL, word text, PRIMARY KEY (id, place))
-     PARTITION BY RANGE (place)`,
+    `CREATE TABLE rows5 (id int, bucket int, amount double precision NOT NULL, word text, PRIMARY KEY (id, bucket))
+     PARTITION BY RANGE (bucket)`,
     'CREATE TABLE rows5_low PARTITION OF rows5 FOR VALUES FROM (MINVALUE) TO (10)',
     'CREATE TABLE rows5_middle PARTITION OF rows5 FOR VALUES FROM (10) TO (20)',
     'CREATE TABLE rows5_rest PARTITION OF rows5 DEFAULT',
     "INSERT INTO rows5 SELECT id, id % 30, id / 4.0, 'w' || id FROM generate_series(1, 20000) id",
   ],
-  columns: [integer('id'), integer('place'), float('amount'), text('word', { isNullable: true })],
+  columns: [integer('id'), integer('bucket'), float('amount'), text('word', { isNullable: true })],
   keyColumns: 2,
   change(random) {
     const where = `WHERE id = ${random.between(1, 25_000)}`
     return random.pick([
       () =>
         `INSERT INTO rows5 VALUES (${random.between(1, 25_000)}, ${random.below(30)}, ${random.below(1000) / 8}, ${words(random)})
-         ON CONFLICT (id, place) DO UPDATE SET amount = EXCLUDED.amount`,
-      () => `UPDATE rows5 SET place = ${random.below(30)} ${where}`,
+         ON CONFLICT (id, bucket) DO UPDATE SET amount = EXCLUDED.amount`,
+      () => `UPDATE rows5 SET bucket = ${random.below(30)} ${where}`,
       () => `UPDATE rows5 SET word = ${orNull(random, words(random))}, amount = amount + 0.25 ${where}`,
       () => `DELETE FROM rows5 ${where}`,
     ])()
   },
   changeMany: (random) =>
     `INSERT INTO rows5 SELECT id, id % 30, ${random.below(1000)}, 'many' FROM generate_series(1, 30000) id
-     ON CONFLICT (id, place) DO UPDATE SET amount = rows5.amount + 0.5, word = ${words(random)}`,
+     ON CONFLICT (id, bucket) DO UPDATE SET amount = rows5.amount + 0.5, word = ${words(random)}`,
   mayTruncate: true,
 }
 
 export const sourceTables: SourceTable[] = [largeValues, twoKeys, manyTypes, log, partitioned]
 
-/** Comes and goes in some runs; as much as one that stays. */
+/** Added and removed in some drills; otherwise like the other tables. */
 export const guest: SourceTable = {
   ...twoKeys,
   name: 'rows6',

@@ -1,8 +1,10 @@
-// One pipe from tables of PostgreSQL into tables of an engine, with everything around it that can die, and tables that change all
-// the time. When writing stops and the pipe has come after, both sides must have the same rows.
+// One pipe from changing PostgreSQL tables into an engine, with every part killable. When writing has stopped and the pipe has
+// caught up, both sides must have the same rows.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Difference } from './expected-rows.ts'
+import type { FaultTarget } from './faults.ts'
 import type { Outcome } from './pipe-world.ts'
 import { compareTable } from './postgres-compare.ts'
 import type { SourceServer } from './postgres-server.ts'
@@ -10,27 +12,24 @@ import { guest, type SourceTable, sourceTables } from './postgres-tables.ts'
 import { startWriter } from './postgres-writer.ts'
 import { makeRandom, type Random } from './random.ts'
 import { makeStage, type Stage, type StageOptions } from './stage.ts'
-import type { Difference } from './tally.ts'
-import type { Troubled } from './troubles.ts'
-import { startWay } from './way.ts'
+import { startTcpProxy } from './tcp-proxy.ts'
 
 export interface PostgresWorldOptions extends StageOptions {
   source: SourceServer
   random: Random
 }
 
-export interface PostgresWorld extends Stage, Troubled {
+export interface PostgresWorld extends Stage, FaultTarget {
   source: SourceServer
-  /** Which tables are replicated now; changes of it are for `patch`. */
+  /** Currently replicated tables by target; change them with `patch`. */
   targets: Map<string, SourceTable>
-  /** Creates the pipe. */
   begin(): Promise<void>
-  /** Tables change until the function that is returned is called. */
+  /** Changes tables until the returned function is called. */
   write(): () => Promise<void>
   resync(): Promise<void>
-  /** Resolves when every table has been loaded, and follows its source. */
+  /** Resolves when every table is loaded and replicating. */
   untilFollowing(timeoutMs: number): Promise<void>
-  /** Waits until the pipe has all that was written, and compares. */
+  /** Waits until the pipe has caught up, and compares. */
   drain(timeoutMs: number): Promise<Outcome>
 }
 
@@ -38,7 +37,7 @@ export async function makePostgresWorld(options: PostgresWorldOptions): Promise<
   const { database, source, random } = options
   await source.createDatabase(database)
   await createTables(source, database)
-  const way = await startWay(source)
+  const proxy = await startTcpProxy(source)
   const stage = await makeStage(options)
   const hasNulls = random.happens(0.5)
   const settings = settingsOf(random, hasNulls)
@@ -52,7 +51,7 @@ export async function makePostgresWorld(options: PostgresWorldOptions): Promise<
       return stage.pipePath
     },
     source,
-    feed: way,
+    feed: proxy,
     targets,
     begin: () =>
       stage.createPipe({
@@ -60,7 +59,7 @@ export async function makePostgresWorld(options: PostgresWorldOptions): Promise<
         source: {
           postgres: {
             host: '127.0.0.1',
-            port: Number(new URL(way.url).port),
+            port: Number(new URL(proxy.url).port),
             database,
             credentials: source.user,
             settings,
@@ -70,7 +69,7 @@ export async function makePostgresWorld(options: PostgresWorldOptions): Promise<
         destination: { database },
       }),
     write() {
-      // Its choices are the same ones whatever else is chosen meanwhile.
+      // A separate generator: other random choices do not affect these.
       const choices = makeRandom(random.below(2 ** 31))
       const writer = startWriter({ server: source, database, tables: [...sourceTables, guest], random: choices })
       return async () => {
@@ -83,7 +82,7 @@ export async function makePostgresWorld(options: PostgresWorldOptions): Promise<
       await stage.call('PATCH', `${stage.pipePath}/state`, { command: 'resync' })
     },
     untilFollowing: (timeoutMs) => untilFollowing(stage, timeoutMs),
-    // Rows of the tables become fewer when the engine merges them.
+    // The row count of a table shrinks when the engine merges it.
     countRows: async () => (await stage.metrics()).rowsWritten,
     async drain(timeoutMs) {
       await arrival(world, database, timeoutMs)
@@ -104,7 +103,7 @@ export async function makePostgresWorld(options: PostgresWorldOptions): Promise<
     async close(isFailure) {
       const kept = await stage.close(isFailure)
       if (kept !== undefined) writeFileSync(join(kept, 'postgres.log'), await source.logged())
-      await way.close()
+      await proxy.close()
       await source.dropDatabase(database)
       return kept
     },
@@ -120,7 +119,7 @@ function settingsOf(random: Random, allowNullableColumns: boolean): object {
   return {
     allowNullableColumns,
     syncIntervalSeconds: 1,
-    // Small ones are full before their time.
+    // Small batches are full before the interval has passed.
     pullBatchSize: random.pick([100, 2_000, 100_000]),
     snapshotNumRowsPerPartition: 1_000,
     initialLoadParallelism: random.between(1, 4),
@@ -149,7 +148,7 @@ async function untilFollowing(stage: Stage, timeoutMs: number): Promise<void> {
   }
 }
 
-/** Everything that is in the log of the source by now is acknowledged, and nothing is on its way. */
+/** Waits until the whole WAL of the source is acknowledged and no insert is in flight. */
 async function arrival(world: PostgresWorld, database: string, timeoutMs: number): Promise<void> {
   const { source, history, select } = world
   await world.untilFollowing(timeoutMs)
@@ -165,7 +164,7 @@ async function arrival(world: PostgresWorld, database: string, timeoutMs: number
       )
       const open = await select('SELECT 1 AS open FROM pipe_deliveries')
       if (slots.rows.length === 1 && open.length === 0) return
-      if (Date.now() > deadlineMs) throw new Error('the pipe does not take all that was written')
+      if (Date.now() > deadlineMs) throw new Error('the pipe did not acknowledge the whole WAL')
       await sleep(100)
     }
   } finally {

@@ -1,5 +1,5 @@
-// Changes tables all the time, as users do: in transactions small and large, some of which are undone in whole or in part, some of
-// which run side by side. What is committed when the server dies is for the server to say: only what it has at the end counts.
+// Changes tables continuously: small and large transactions, some rolled back completely or to a savepoint, some concurrent. Only
+// the content of the tables at the end counts, so a commit that is unknown after a crash does not matter.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { SourceServer } from './postgres-server.ts'
@@ -7,9 +7,9 @@ import type { SourceTable } from './postgres-tables.ts'
 import type { Random } from './random.ts'
 
 export interface Writer {
-  /** That were committed, as far as is known. */
+  /** Number of committed changes, as far as known. */
   readonly changes: number
-  /** Resolves when nothing is written any more. Rejects with what kept it from writing. */
+  /** Resolves when writing has stopped. Rejects with the error that stopped it. */
   stop(): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export interface WriterOptions {
 
 const mostChanges = 50
 const pauseMs = 60
-/** Each of them comes once early, so that a short run has it too, and then rarely. */
+/** Each of these occurs once early, so that a short run has it too, and rarely afterwards. */
 const [firstTruncation, firstLarge] = [40, 25]
 const shareOfRare = 0.004
 const awayTimeoutMs = 60_000
@@ -40,7 +40,7 @@ export function startWriter({ server, database, tables, random }: WriterOptions)
       await sleep(random.between(0, 2 * pauseMs))
     }
   })()
-  // Whoever stops it hears of it.
+  // `stop` reports the error.
   writing.catch(() => undefined)
   return {
     get changes() {
@@ -53,7 +53,7 @@ export function startWriter({ server, database, tables, random }: WriterOptions)
   }
 }
 
-/** Each text is sent when the one before is done, so that two transactions can meet in between. */
+/** Steps of a transaction. Each is sent after the previous one is done, so that two transactions can interleave. */
 function transaction(tables: readonly SourceTable[], random: Random, number: number): string[] {
   const table = random.pick(tables)
   if (number === firstTruncation || random.happens(shareOfRare)) {
@@ -71,7 +71,7 @@ function transaction(tables: readonly SourceTable[], random: Random, number: num
 }
 
 interface Session {
-  /** Gives how many rows were changed; none when it was undone. */
+  /** Returns the number of changed rows; 0 after a rollback. */
   run(steps: string[]): Promise<number>
   end(): Promise<void>
 }
@@ -87,7 +87,7 @@ function makeSession(server: SourceServer, database: string): Session {
         await client.query("SET lock_timeout = '2s'; SET TimeZone = 'UTC'")
       } catch (error) {
         client = undefined
-        if (Date.now() > deadlineMs) throw new Error('the source does not come back', { cause: error })
+        if (Date.now() > deadlineMs) throw new Error('PostgreSQL did not restart', { cause: error })
         await sleep(100)
       }
     }
@@ -110,7 +110,7 @@ function makeSession(server: SourceServer, database: string): Session {
         }
         return steps.at(-1) === 'COMMIT' ? changes : 0
       } catch (error) {
-        // Of two that wait for each other one is undone, and a key that is taken undoes a transaction as well.
+        // A deadlock or a duplicate key rolls back one transaction.
         if (!isUndone(error)) await end()
         else await open.query('ROLLBACK').catch(end)
         return 0
@@ -122,6 +122,6 @@ function makeSession(server: SourceServer, database: string): Session {
 
 function isUndone(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (/^(?:22|42)/.test(code)) throw new Error('a change of the runs is no SQL', { cause: error })
+  if (/^(?:22|42)/.test(code)) throw new Error('a statement of the drill is invalid', { cause: error })
   return /^(?:23|40|55)/.test(code)
 }

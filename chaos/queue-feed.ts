@@ -1,46 +1,46 @@
-// Objects behind a door whose keys come and go: listed again and again, or told of by a queue. A queue says most things once, some
-// things twice, some long after, and some that are none of the pipe's business.
+// Objects behind a proxy whose access keys change: listed repeatedly, or announced by a queue. The queue repeats some messages,
+// delays some, and sends some that do not concern the pipe.
 import { inSns, s3Event } from '../test/sources/queue-server.ts'
 import { type BareObjects, region, type StoredObject } from './bare-servers.ts'
-import { type KeyRing, makeKeyRing, startDoor, unknownKey } from './door.ts'
 import type { Feed, FeedOptions } from './feeds.ts'
 import { busEvent, removal, testEvent } from './notifications.ts'
 import type { Random } from './random.ts'
-import type { Way } from './way.ts'
+import { type KeyRing, makeKeyRing, startSignatureProxy, unknownKey } from './signature-proxy.ts'
+import type { TcpProxy } from './tcp-proxy.ts'
 
 export async function makeGuardedObjectFeed(server: BareObjects, options: FeedOptions): Promise<Feed> {
   const store = await openStore(server, options)
   return {
-    ...feedOf(store, [store.door]),
+    ...feedOf(store, [store.proxy]),
     put: async (rows) => void (await store.put(rows)),
   }
 }
 
-/** What a store at an address of its own is taken to be in, until it says otherwise. */
+/** Region of a store at a custom address, until it reports another one. */
 const regionOfQueues = 'us-east-1'
 
 export async function makeQueueFeed(server: BareObjects, options: FeedOptions): Promise<Feed> {
   const { name, random } = options
   const store = await openStore(server, options)
   const { keys } = store.ring
-  const queueDoor = await startDoor({ service: 'sqs', region: regionOfQueues, target: server.url, keys })
+  const queueProxy = await startSignatureProxy({ service: 'sqs', region: regionOfQueues, target: server.url, keys })
   const queuePath = await server.createQueue(name)
   const send = (message: string): Promise<void> => server.send(queuePath, message)
-  /** Of which the pipe knows, or finds them by itself. */
-  const told: StoredObject[] = []
+  /** Objects announced to the pipe, or found by its listing. */
+  const announced: StoredObject[] = []
   await send(testEvent(name))
   return {
-    ...feedOf(store, [store.door, queueDoor], { queueUrl: `${queueDoor.url}${queuePath}` }),
+    ...feedOf(store, [store.proxy, queueProxy], { queueUrl: `${queueProxy.url}${queuePath}` }),
     countLeft: () => server.countMessages(queuePath),
     async putBefore(rows) {
-      told.push(await store.put(rows))
+      announced.push(await store.put(rows))
     },
     async put(rows) {
       const objects = await putSome(store, rows, random)
       for (const message of messagesOf(name, objects, random)) await send(message)
-      told.push(...objects)
-      if (random.happens(0.1)) await send(s3Event(name, random.pick(told)))
-      if (random.happens(0.1)) await send(removal(name, random.pick(told)))
+      announced.push(...objects)
+      if (random.happens(0.1)) await send(s3Event(name, random.pick(announced)))
+      if (random.happens(0.1)) await send(removal(name, random.pick(announced)))
       if (random.happens(0.1)) await send(s3Event(name, await store.putElsewhere()))
     },
   }
@@ -48,25 +48,25 @@ export async function makeQueueFeed(server: BareObjects, options: FeedOptions): 
 
 interface Store {
   ring: KeyRing
-  door: Way
+  proxy: TcpProxy
   source: object
   put(rows: string[]): Promise<StoredObject>
-  /** An object that the pipe does not load. */
+  /** Writes an object outside the prefix of the pipe. */
   putElsewhere(): Promise<StoredObject>
 }
 
 async function openStore(server: BareObjects, { name, random }: FeedOptions): Promise<Store> {
   const ring = makeKeyRing()
-  const door = await startDoor({ service: 's3', region, target: server.url, keys: ring.keys })
+  const proxy = await startSignatureProxy({ service: 's3', region, target: server.url, keys: ring.keys })
   await server.createBucket(name)
   let objects = 0
   return {
     ring,
-    door,
+    proxy,
     source: {
       type: 's3',
       format: 'JSONEachRow',
-      url: `${door.url}/${name}/rows/*.json`,
+      url: `${proxy.url}/${name}/rows/*.json`,
       authentication: 'IAM_USER',
       accessKey: ring.admit(),
       isContinuous: true,
@@ -74,7 +74,7 @@ async function openStore(server: BareObjects, { name, random }: FeedOptions): Pr
     put(rows) {
       const text = `${rows.join('\n')}${random.happens(0.5) ? '\n' : ''}`
       const number = String(++objects).padStart(8, '0')
-      // Events encode some characters, each kind of them in its own way.
+      // S3 and EventBridge events encode these characters differently.
       const key = `rows/${number}${random.happens(0.2) ? ' ä+&%41' : ''}.json`
       return server.put(name, key, Buffer.from(text))
     },
@@ -82,7 +82,7 @@ async function openStore(server: BareObjects, { name, random }: FeedOptions): Pr
   }
 }
 
-function feedOf({ ring, source }: Store, ways: Way[], more: object = {}): Omit<Feed, 'put'> {
+function feedOf({ ring, source }: Store, proxies: TcpProxy[], more: object = {}): Omit<Feed, 'put'> {
   return {
     kind: 'objectStorage',
     source: { objectStorage: { ...source, ...more } },
@@ -91,14 +91,14 @@ function feedOf({ ring, source }: Store, ways: Way[], more: object = {}): Omit<F
       forgetOthers: ring.forgetOthers,
       wrong: { objectStorage: { accessKey: unknownKey } },
     },
-    breakOff() {
-      for (const way of ways) way.breakOff()
+    block() {
+      for (const proxy of proxies) proxy.block()
     },
     restore() {
-      for (const way of ways) way.restore()
+      for (const proxy of proxies) proxy.restore()
     },
     async close() {
-      await Promise.all(ways.map((way) => way.close()))
+      await Promise.all(proxies.map((proxy) => proxy.close()))
     },
   }
 }

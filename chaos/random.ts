@@ -1,11 +1,11 @@
-// Random choices that a seed repeats: a run that failed can be begun again with the same ones.
+// Seeded random choices, so that a failed run can be repeated.
 
 export interface Random {
-  /** From 0 up to and without `end`. */
+  /** From 0 to `end`, exclusive. */
   below(end: number): number
-  /** From `first` to `last`, both included. */
+  /** From `first` to `last`, both inclusive. */
   between(first: number, last: number): number
-  /** As often as `share` of all times. */
+  /** True with probability `share`. */
   happens(share: number): boolean
   pick<Item>(items: readonly Item[]): Item
   shuffle<Item>(items: readonly Item[]): Item[]
@@ -13,7 +13,7 @@ export interface Random {
 
 export function makeRandom(seed: number): Random {
   let state = seed >>> 0
-  // Weyl sequence with two rounds of mixing: enough to scatter choices, and no more is asked of it.
+  // Weyl sequence with two rounds of mixing.
   const next = (): number => {
     state = (state + 0x9e3779b9) >>> 0
     let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b)

@@ -1,4 +1,4 @@
-// Drills of pipes, one after the other, until there were as many troubles as wanted.
+// Runs pipe drills one after another until the requested number of faults is reached.
 import { drills } from './drills.ts'
 import { isExact } from './in-world.ts'
 import { type EngineName, makeServers, type Servers } from './servers.ts'
@@ -10,9 +10,9 @@ export interface PipeDrillsOptions {
   engines: EngineName[]
 }
 
-interface Figures {
+interface Totals {
   runs: number
-  troubles: number
+  faults: number
   rows: number
   badRows: number
   lost: number
@@ -20,12 +20,12 @@ interface Figures {
   kept: string[]
 }
 
-/** Whether every row was there once. */
+/** Resolves to whether every row arrived exactly once. */
 export async function runPipeDrills(ids: string[], options: PipeDrillsOptions): Promise<boolean> {
   if (ids.length === 0) return true
   const servers = makeServers()
   let isKept = true
-  console.log('| id | runs | troubles | rows | bad rows | lost | extra | to look at |')
+  console.log('| id | runs | faults | rows | bad rows | lost | extra | kept folder |')
   console.log('|---|---|---|---|---|---|---|---|')
   try {
     for (const id of ids) isKept = (await runDrill(id, servers, options)) && isKept
@@ -41,28 +41,28 @@ async function runDrill(
   { seed, deadlineMs, kills, engines }: PipeDrillsOptions,
 ): Promise<boolean> {
   const drill = drills[id]
-  if (!drill) throw new Error(`there is no ${id}`)
-  const figures: Figures = { runs: 0, troubles: 0, rows: 0, badRows: 0, lost: 0, extra: 0, kept: [] }
+  if (!drill) throw new Error(`unknown drill ${id}`)
+  const totals: Totals = { runs: 0, faults: 0, rows: 0, badRows: 0, lost: 0, extra: 0, kept: [] }
   let isKept = true
-  while (figures.troubles < kills && Date.now() < deadlineMs) {
-    const troubles = Math.min(drill.most, kills - figures.troubles)
-    const number = figures.runs++
-    figures.troubles += troubles
+  while (totals.faults < kills && Date.now() < deadlineMs) {
+    const faults = Math.min(drill.most, kills - totals.faults)
+    const number = totals.runs++
+    totals.faults += faults
     const engine = engines[number % engines.length] ?? 'modern'
     try {
-      const { outcome, kept } = await drill.run(servers, { number, engine, troubles, seed: seed + number })
-      figures.rows += outcome.producedRows
-      figures.badRows += outcome.producedBadRows
-      figures.lost += outcome.rows.lost + outcome.badRows.lost
-      figures.extra += outcome.rows.extra + outcome.badRows.extra
-      if (kept !== undefined) figures.kept.push(kept)
+      const { outcome, kept } = await drill.run(servers, { number, engine, faults, seed: seed + number })
+      totals.rows += outcome.producedRows
+      totals.badRows += outcome.producedBadRows
+      totals.lost += outcome.rows.lost + outcome.badRows.lost
+      totals.extra += outcome.rows.extra + outcome.badRows.extra
+      if (kept !== undefined) totals.kept.push(kept)
       isKept &&= isExact(outcome)
     } catch (error) {
       isKept = false
-      figures.kept.push(`${error instanceof Error ? error.message : error} (seed ${seed + number}, ${engine})`)
+      totals.kept.push(`${error instanceof Error ? error.message : error} (seed ${seed + number}, ${engine})`)
     }
   }
-  const { runs, troubles, rows, badRows, lost, extra, kept } = figures
-  console.log(`| ${[id, runs, troubles, rows, badRows, lost, extra, kept.join('; ')].join(' | ')} |`)
+  const { runs, faults, rows, badRows, lost, extra, kept } = totals
+  console.log(`| ${[id, runs, faults, rows, badRows, lost, extra, kept.join('; ')].join(' | ')} |`)
   return isKept
 }

@@ -1,7 +1,7 @@
+// Chaos drills for hours:
 // npm run chaos -- [--only R2,R18] [--minutes 10] [--seed 1] [--kills 300] [--engines old,modern] [--size 100] [--ci]
-// Long runs of what the tests do shortly. Prints a line of a Markdown table for each id; what failed leaves a folder behind with its
-// history, its log and its database. `--kills` and `--engines` are for pipes, `--size` is for everything else; with `--ci` all have
-// the sizes of the tests.
+// Prints a Markdown table row per id. A failed run keeps a folder with its history, logs and database. `--kills` and
+// `--engines` apply to pipe drills, `--size` to system drills; `--ci` uses the sizes of the tests.
 import { parseArgs } from 'node:util'
 import { drills } from './drills.ts'
 import { runPipeDrills } from './run-pipes.ts'
@@ -22,13 +22,13 @@ const { values } = parseArgs({
 })
 const number = (text: string | undefined, otherwise: number): number => {
   const read = text === undefined ? otherwise : Number(text)
-  if (!Number.isSafeInteger(read) || read < 1) throw new Error(`${text} is not a number that makes sense here`)
+  if (!Number.isSafeInteger(read) || read < 1) throw new Error(`${text} is not a positive integer`)
   return read
 }
 const all = [...systemDrills.map(({ id }) => id), ...Object.keys(drills)]
 const ids = values.only?.split(',') ?? all
 const unknown = ids.filter((id) => !all.includes(id))
-if (unknown.length > 0) throw new Error(`there is no ${unknown.join(', ')}; there are ${all.join(', ')}`)
+if (unknown.length > 0) throw new Error(`unknown drill ${unknown.join(', ')}; known drills: ${all.join(', ')}`)
 
 const seed = number(values.seed, Date.now() % 1_000_000)
 const deadlineMs = Date.now() + number(values.minutes, 24 * 60) * 60_000

@@ -1,5 +1,5 @@
-// What one look of a runner costs a real PostgreSQL, and one renewal: npm run simulate:database -- [--pipes n] [--places n]
-// The statements are the real ones, through the real connections; the pipes are made by the database itself.
+// Measures a survey of a runner and a lease renewal on a real PostgreSQL, with the real statements and connections:
+// npm run simulate:database -- `[--pipes n] [--places n]`
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { openPostgres } from '../src/database/postgres.ts'
@@ -48,7 +48,7 @@ async function fill(): Promise<void> {
     `INSERT INTO services (id, organization_id, name, provider, region, created_at)
      SELECT 's' || n, 'o' || n, 's', 'aws', 'eu', ${at} ${each(groups)}`,
   )
-  // A source of a usual size: the rows must not lie closer together than real ones.
+  // A source of usual size: the rows must be as long as real ones.
   await client.query(
     `INSERT INTO pipes (id, organization_id, service_id, name, kind, state, source, destination, field_mappings, scaling, settings,
        created_at, updated_at)
@@ -65,11 +65,11 @@ async function fill(): Promise<void> {
 async function measure(): Promise<void> {
   const { reader, write } = database
   const look = () => Promise.all([listPipesToRun(reader), listWorkers(reader), listRunners(reader, startedAt)])
-  await tell('a look: pipes, workers and runners, as the runner has them', look)
+  await measureMedian('survey: pipes, workers and runners', look)
   const [seenPipes, workers, runners] = await look()
   const now = new Date().toISOString()
-  await tell('the plan made of it', async () => makePlan({ now, pipes: seenPipes, workers, runners, places: [] }))
-  await tell(`a renewal of ${places} leases`, () =>
+  await measureMedian('plan', async () => makePlan({ now, pipes: seenPipes, workers, runners, held: [] }))
+  await measureMedian(`renewal of ${places} leases`, () =>
     write('reportRunner', { runnerId: 'runner-1', startedAt, now, expiresAt }, 'runner'),
   )
   await explain(`SELECT pipes.id, pipes.organization_id, service_id, kind, pipes.state, scaling, settings, pipes.version,
@@ -79,7 +79,7 @@ async function measure(): Promise<void> {
   await explain(`UPDATE pipe_workers SET expires_at = '${expiresAt}' WHERE runner_id = 'runner-1'`)
 }
 
-async function tell(what: string, work: () => Promise<unknown>): Promise<void> {
+async function measureMedian(what: string, work: () => Promise<unknown>): Promise<void> {
   const took: number[] = []
   for (let round = 0; round < rounds; round++) {
     const begun = performance.now()

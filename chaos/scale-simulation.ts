@@ -1,8 +1,8 @@
-// How runners share pipes when there are very many of both: the real plan, leases and claims on a simulated database, in simulated time.
+// Simulates how many runners share many pipes: the real plan, leases and claims, on a simulated database and clock.
 // npm run simulate -- [--runners n] [--pipes n] [--seed n] [--in-order] [--every-second]
 import { parseArgs } from 'node:util'
 import { makeRandom } from './random.ts'
-import { Fleet, type Stretch } from './scale/fleet.ts'
+import { Fleet, type SimulationResult } from './scale/fleet.ts'
 
 const { values } = parseArgs({
   options: {
@@ -15,27 +15,27 @@ const { values } = parseArgs({
 })
 const runners = Number(values.runners)
 const pipes = Number(values.pipes)
-const habits = { claimsInOrder: values['in-order'], looksEverySecond: values['every-second'] }
+const behavior = { claimsInOrder: values['in-order'], looksEverySecond: values['every-second'] }
 const begun = process.hrtime.bigint()
-const fleet = new Fleet({ pipes, random: makeRandom(Number(values.seed)), habits, nowMs: Date.UTC(2026, 0, 1) })
+const fleet = new Fleet({ pipes, random: makeRandom(Number(values.seed)), behavior, nowMs: Date.UTC(2026, 0, 1) })
 
 const number = (value: number): string => Math.round(value).toLocaleString('en')
 const seconds = (value: number | undefined): string => (value === undefined ? '' : value.toFixed(1))
 
-function tell(event: string, stretch: Stretch): void {
-  const { load, tally, fewest, most } = stretch
+function print(event: string, result: SimulationResult): void {
+  const { load, claimCounts, fewest, most } = result
   const cells = [
     event,
     number(fleet.size),
-    seconds(stretch.halfTakenSeconds),
-    seconds(stretch.allTakenSeconds),
-    seconds(stretch.movingSeconds),
+    seconds(result.halfTakenSeconds),
+    seconds(result.allTakenSeconds),
+    seconds(result.movingSeconds),
     `${number(fewest)} to ${number(most)}`,
-    `${number(tally.claims)}, ${number(tally.refused)}`,
-    number(tally.givenBack),
-    `${number(load.statements / stretch.seconds)}, ${number(stretch.mostStatements)}`,
-    `${number(load.rowsRead / stretch.seconds)}, ${number(stretch.mostRowsRead)}`,
-    number(load.rowsWritten / stretch.seconds),
+    `${number(claimCounts.claims)}, ${number(claimCounts.refused)}`,
+    number(claimCounts.givenBack),
+    `${number(load.statements / result.seconds)}, ${number(result.mostStatements)}`,
+    `${number(load.rowsRead / result.seconds)}, ${number(result.mostRowsRead)}`,
+    number(load.rowsWritten / result.seconds),
   ]
   console.log(`| ${cells.join(' | ')} |`)
 }
@@ -46,14 +46,14 @@ console.log(
 )
 console.log('|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|')
 fleet.start(runners, 10_000)
-tell('all start within 10 s', await fleet.run({ seconds: 300, untilCalm: true }))
-tell('nothing happens for 60 s', await fleet.run({ seconds: 60, untilCalm: false }))
+print('all start within 10 s', await fleet.run({ seconds: 300, untilCalm: true }))
+print('nothing happens for 60 s', await fleet.run({ seconds: 60, untilCalm: false }))
 for (const count of [1, 10, 100].filter((count) => count < runners)) {
   fleet.kill(count)
-  tell(`${count} killed`, await fleet.run({ seconds: 300, untilCalm: true }))
+  print(`${count} killed`, await fleet.run({ seconds: 300, untilCalm: true }))
 }
 for (const count of [1, 110]) {
   fleet.start(count, 1_000)
-  tell(`${count} more`, await fleet.run({ seconds: 300, untilCalm: true }))
+  print(`${count} more`, await fleet.run({ seconds: 300, untilCalm: true }))
 }
 console.log(`\nIt took ${number(Number(process.hrtime.bigint() - begun) / 1e9)} s.`)

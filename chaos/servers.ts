@@ -1,4 +1,4 @@
-// The servers that runs need, each started once and when it is first asked for, and all stopped together.
+// Servers of the drills, each started when it is first requested, and stopped together.
 import { startPostgres } from '../src/embedded-postgres/postgres-server.ts'
 import { startModernEngine } from '../test/real/servers/chdb.ts'
 import { startClickHouse } from '../test/real/servers/clickhouse.ts'
@@ -16,20 +16,20 @@ export const engineNames: EngineName[] = ['old', 'modern']
 
 export interface Servers {
   engine(name: EngineName): Promise<EngineServer>
-  /** Real: Apache Kafka, and otherwise our broker. */
+  /** Apache Kafka if `isReal`, otherwise our in-process broker. */
   kafka(isReal: boolean): Promise<KafkaServer>
   objects(isReal: boolean): Promise<ObjectServer>
   kinesis(): Promise<BareKinesis>
-  /** Lets everyone in, and has queues. */
+  /** Accepts every request, and has queues. */
   bareObjects(): Promise<BareObjects>
-  /** To replicate from. */
+  /** Replication source. */
   postgres(name: SourceName): Promise<SourceServer>
-  /** The address of a database of its own. */
+  /** Returns the URL of a new database. */
   newDatabase(): Promise<string>
   stop(): Promise<void>
 }
 
-/** Also lets in by our broker. */
+/** Second login that our broker accepts. */
 export const secondLogin: Login = { username: 'second', password: 'also allowed, to read' }
 
 export function makeServers(): Servers {

@@ -1,5 +1,5 @@
-// What every run has, whatever its source: Penstock as an operator starts it, an engine behind a meddler, one pipe between them, and
-// a folder that stays behind with all there is to look at when something is not as it must be.
+// Common parts of a run, whatever its source: Penstock processes, an engine behind a fault proxy, one pipe, and a folder with
+// logs and history that is kept after a failure.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,36 +7,36 @@ import pg from 'pg'
 import { SqliteConnection } from '../src/database/sqlite.ts'
 import type { PipeMetrics } from '../src/progress/progress.ts'
 import type { EngineServer } from '../test/real/servers/engine.ts'
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { type History, makeHistory } from './history.ts'
-import { type Meddler, startMeddler } from './meddler.ts'
 import { type Installation, initialize, makePenstock, type PenstockProcess } from './penstock-process.ts'
 
 export interface StageOptions {
   engine: EngineServer
-  /** Different for every stage on an engine. */
+  /** Unique per engine. */
   database: string
-  /** Of PostgreSQL; SQLite unless told. */
+  /** URL of a PostgreSQL database; default: SQLite. */
   databaseUrl?: string | undefined
   processes?: number | undefined
-  /** What else is set for Penstock. */
+  /** Additional environment variables of Penstock. */
   environment?: Record<string, string> | undefined
 }
 
 export interface Stage {
   engine: EngineServer
   /** Between Penstock and the engine. */
-  meddler: Meddler
+  faultProxy: FaultProxy
   penstocks: PenstockProcess[]
   history: History
-  /** Empty until there is a pipe. */
+  /** Empty until the pipe is created. */
   readonly pipePath: string
   createPipe(body: object): Promise<void>
   metrics(): Promise<PipeMetrics>
-  /** Of the first process that runs. */
+  /** Calls the first running process. */
   call<Result>(method: string, path: string, body?: object): Promise<Result>
-  /** From the database of Penstock. */
+  /** Queries the database of Penstock. */
   select<Row>(sql: string): Promise<Row[]>
-  /** Nothing runs any more when it resolves. Also keeps, when `isFailure`, what there is to look at, and says where. */
+  /** Stops everything. After a failure, keeps the folder with logs and history and returns its path. */
   close(isFailure: boolean): Promise<string | undefined>
 }
 
@@ -46,7 +46,7 @@ export async function makeStage(options: StageOptions): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-chaos-'))
   const installation: Installation = { folder, databaseUrl, environment }
   const key = await initialize(installation)
-  const meddler = await startMeddler(engine)
+  const faultProxy = await startFaultProxy(engine)
   const penstocks = Array.from({ length: processes }, (_, index) =>
     makePenstock(installation, key, { name: `Penstock ${index + 1}`, history }),
   )
@@ -56,22 +56,22 @@ export async function makeStage(options: StageOptions): Promise<Stage> {
   let pipePath = ''
   const call: Stage['call'] = (method, path, body) => {
     const running = penstocks.find(({ isRunning }) => isRunning)
-    if (!running) throw new Error('no Penstock runs')
+    if (!running) throw new Error('no Penstock process is running')
     return running.call(method, path, body)
   }
   return {
     engine,
-    meddler,
+    faultProxy,
     penstocks,
     history,
     get pipePath() {
       return pipePath
     },
     async createPipe(body) {
-      const service = await call<{ id: string }>('POST', '/services', serviceOf(engine, meddler))
+      const service = await call<{ id: string }>('POST', '/services', serviceOf(engine, faultProxy))
       const pipe = await call<{ id: string }>('POST', `/services/${service.id}/pipes`, body)
       pipePath = `/services/${service.id}/pipes/${pipe.id}`
-      history.note(`the pipe ${pipe.id} is made`)
+      history.note(`the pipe ${pipe.id} is created`)
     },
     metrics: () => call('GET', `${pipePath}/metrics`),
     call,
@@ -81,7 +81,7 @@ export async function makeStage(options: StageOptions): Promise<Stage> {
         penstock.thaw()
         await penstock.kill()
       }
-      await meddler.close()
+      await faultProxy.close()
       if (!isFailure) {
         rmSync(folder, { recursive: true, force: true })
         await engine.query(`DROP DATABASE ${database}`).catch(() => undefined)
@@ -96,7 +96,7 @@ export async function makeStage(options: StageOptions): Promise<Stage> {
   }
 }
 
-function serviceOf({ user }: EngineServer, { url }: Meddler): object {
+function serviceOf({ user }: EngineServer, { url }: FaultProxy): object {
   const { username, password } = user
   return { name: 'chaos', provider: 'aws', region: 'eu-west-1', endpoint: { url, username, password } }
 }

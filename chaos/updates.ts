@@ -1,13 +1,13 @@
-// A pipe is changed again and again while rows flow: every change comes into effect, a bad one changes nothing and is told, and
-// nothing is lost or there twice.
+// Updates a pipe repeatedly while rows flow: every update takes effect, an invalid update changes nothing and is reported, and no
+// row is lost or duplicated.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { columns } from './expected-rows.ts'
+import { untilRowsCome } from './faults.ts'
 import type { Credentials, Feed } from './feeds.ts'
 import { inWorld, type Run } from './in-world.ts'
 import type { PipeWorld, WorldOptions } from './pipe-world.ts'
 import type { Random } from './random.ts'
-import { columns } from './tally.ts'
-import { untilRowsCome } from './troubles.ts'
 
 const effectTimeoutMs = 120_000
 
@@ -28,7 +28,7 @@ export async function runUpdates(options: WorldOptions, changes: number): Promis
         const { name, path = '', body } = random.pick(makers)(options, number)
         world.history.note(`${number + 1}. ${name}: ${JSON.stringify(body)}`)
         await world.call('PATCH', `${world.pipePath}${path}`, body)
-        // Some changes come before the one before is in effect.
+        // Some updates arrive before the previous one is in effect.
         if (random.happens(0.6)) await untilInEffect(world)
         else await sleep(random.between(0, 500))
       }
@@ -79,23 +79,23 @@ export async function untilInEffect(world: PipeWorld): Promise<void> {
     const { state, stateReason } = await world.metrics()
     const isEverywhere = workers.length > 0 && workers.every(({ version }) => version === pipe?.version)
     if (state === 'Running' && isEverywhere) return
-    if (Date.now() > deadlineMs) throw new Error(`a change is not in effect: ${state}, ${stateReason}`)
+    if (Date.now() > deadlineMs) throw new Error(`the update did not take effect: ${state}, ${stateReason}`)
     await sleep(100)
   }
 }
 
-/** The one before goes on, and the pipe says why. */
+/** The previous configuration stays in effect, and the pipe reports the reason. */
 export async function changeBadly(world: PipeWorld): Promise<void> {
   const { next, wrong } = credentialsOf(world.feed)
   await world.call('PATCH', world.pipePath, { source: wrong })
   const deadlineMs = Date.now() + effectTimeoutMs
   let metrics = await world.metrics()
   while (!metrics.stateReason?.startsWith('the change is not in effect')) {
-    if (Date.now() > deadlineMs) throw new Error('nobody says that the bad change is not in effect')
+    if (Date.now() > deadlineMs) throw new Error('the pipe does not report the invalid update')
     await sleep(100)
     metrics = await world.metrics()
   }
-  world.history.note(`a bad change: ${metrics.state}, ${metrics.stateReason}`)
+  world.history.note(`invalid update: ${metrics.state}, ${metrics.stateReason}`)
   assert.equal(metrics.state, 'Degraded')
   await untilRowsCome(world, await world.countRows())
   await world.call('PATCH', world.pipePath, { source: next() })
@@ -103,11 +103,11 @@ export async function changeBadly(world: PipeWorld): Promise<void> {
 }
 
 export function credentialsOf({ credentials }: Feed): Credentials {
-  if (!credentials) throw new Error('this source lets everyone in')
+  if (!credentials) throw new Error('this source has no credentials')
   return credentials
 }
 
-/** What the engine itself says about the inserts that came after a change. */
+/** Checks with the query log of the engine that inserts after the update use it. */
 async function isInEffectOnEngine(world: PipeWorld, random: Random): Promise<void> {
   const threads = random.between(9, 16)
   await world.call('PATCH', world.pipePath, { settings: { engine_max_threads: threads } })

@@ -1,5 +1,5 @@
-// Builds the console into dist/console, unless it has been built from the same sources already.
-//   --if-possible  nothing is wrong when the tools to build it are not installed (npm ci --omit=dev)
+// Builds the console into dist/console, unless it is up to date.
+//   --if-possible  succeed without a build when the build tools are not installed (npm ci --omit=dev)
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -12,7 +12,7 @@ const vite = await import('vite').catch((error: NodeJS.ErrnoException) => {
 if (vite && !isBuilt()) {
   const hash = sourceHash()
   mkdirSync(builtFolder, { recursive: true })
-  // A build that breaks off must not be taken for a whole one.
+  // An interrupted build must not count as complete.
   rmSync(builtFromFile, { force: true })
   await vite.build({ configFile: join(import.meta.dirname, 'vite.config.ts'), logLevel: 'error' })
   for (const file of globSync('**/*.{js,css,svg}', { cwd: builtFolder })) {

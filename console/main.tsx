@@ -14,14 +14,14 @@ import { theme } from './theme.ts'
 
 const styleNonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')!.content
 
-// Where the components that lock scrolling behind a dialog look for the nonce of the style elements they add.
+// The scroll lock of dialogs reads the nonce of its style elements from here.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce })
 
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // The transport has tried again already.
+      // The transport has already retried.
       retry: false,
       throwOnError: (_, query) => query.state.data === undefined,
     },
@@ -31,7 +31,7 @@ const router = makeRouter(queries)
 watchSession(queries, router)
 
 createRoot(document.getElementById('root')!, {
-  // What the API refused is told by the page itself; everything else is a defect.
+  // API errors are shown by the page; everything else is a defect.
   onCaughtError: (error) => {
     if (!(error instanceof PenstockError)) console.error(error)
   },

@@ -1,4 +1,4 @@
-// Every page has an address of its own. Pages are loaded when they are first opened.
+// Routes of the console. The code of a page is loaded when it is first opened.
 import type { QueryClient } from '@tanstack/react-query'
 import {
   createRootRouteWithContext,
@@ -40,7 +40,7 @@ const acceptInvitationRoute = createRoute({
   component: lazyRouteComponent(() => loadPage(() => import('./pages/accept-invitation.tsx')), 'AcceptInvitationPage'),
 })
 
-/** Everything below is for people who are signed in. */
+/** Parent of all routes that require a session. */
 const signedInRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'signed-in',
@@ -114,7 +114,7 @@ const servicesRoute = createRoute({
 const newServiceRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'services/new',
-  // The service that was registered here, and whose first check is followed: it outlives a reload.
+  // The newly registered service whose first check is shown; kept in the URL across reloads.
   validateSearch: (search): { service?: string } => ({ service: text(search.service) }),
   component: lazyRouteComponent(() => loadPage(() => import('./pages/new-service.tsx')), 'NewServicePage'),
 })
@@ -241,7 +241,7 @@ export function makeRouter(queries: QueryClient) {
     basepath: '/console',
     context: { queries },
     defaultPreload: 'intent',
-    // What was read stands in the query cache, which knows how old it is.
+    // The query cache decides when data is stale.
     defaultPreloadStaleTime: 0,
     defaultPendingMs: 300,
     defaultPendingComponent: LoadingPage,

@@ -1,4 +1,4 @@
-// What the console is built from, as one hash: it is built again only when something of that has changed.
+// Hash of the console's sources, to rebuild it only when they change.
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

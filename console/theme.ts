@@ -13,7 +13,7 @@ const teal: MantineColorsTuple = [
   '#034654',
 ]
 
-/** The end of Mantine's own row, darker: text in it is readable on pale grounds, and white text on it. */
+/** Darker last shades of a Mantine color, for sufficient contrast on pale backgrounds and with white text. */
 function darker(color: 'red' | 'orange' | 'green', shades: [seventh: string, eighth: string, ninth: string]) {
   return [...DEFAULT_THEME.colors[color].slice(0, 7), ...shades] as unknown as MantineColorsTuple
 }

@@ -8,7 +8,7 @@ export default defineConfig({
   build: {
     outDir: '../dist/console',
     emptyOutDir: true,
-    // What is inlined as a data: address would need a wider content security policy.
+    // Inlined data: URLs would need a wider content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

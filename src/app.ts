@@ -1,4 +1,4 @@
-// The only place where the parts meet: configuration → database → HTTP and runner.
+// Composition root: configuration → database → HTTP server and runner.
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -19,13 +19,13 @@ import { serveOidc } from './http/oidc.ts'
 import { serveHealth, servePages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
 import { SessionGuard } from './http/session-guard.ts'
-import { checkKeys } from './installation/installation.ts'
+import { checkKeys } from './installation/key-check.ts'
 import { followMasterKeys, readMasterKeys, writeMasterKeys } from './installation/master-keys.ts'
 import type { ApiKey } from './keys/key.ts'
 import { describeError } from './lib/describe-error.ts'
 import type { Egress } from './lib/egress.ts'
+import type { LastUsed } from './lib/last-used.ts'
 import type { Log } from './lib/log.ts'
-import type { Uses } from './lib/uses.ts'
 import { newMasterKeys, Vault } from './lib/vault.ts'
 import { watchForDeletion } from './lib/watch-for-deletion.ts'
 import type { ActionCall } from './operation/console-action.ts'
@@ -34,7 +34,7 @@ import { operations, operationsById } from './operations.ts'
 import { ServiceChecker } from './services/checker.ts'
 import { makeEngineReports } from './services/engine-reports.ts'
 import { longestDays } from './sessions/session.ts'
-import type { SessionStanding } from './sessions/store.ts'
+import type { ActiveSession } from './sessions/store.ts'
 import type { Prober } from './sources/probe.ts'
 import { LazyRunner } from './startup/lazy-runner.ts'
 import { listen } from './startup/listen.ts'
@@ -47,29 +47,29 @@ export interface App {
   server: FastifyInstance
   database: PenstockDatabase
   vault: Vault
-  keyUses: Uses<ApiKey>
-  sessionUses: Uses<SessionStanding>
+  keyUses: LastUsed<ApiKey>
+  sessionUses: LastUsed<ActiveSession>
   sealer: Sealer
-  /** Whether this Penstock has never been set up. */
+  /** Whether the database has not been initialized yet. */
   isNew: boolean
   /** Returns the base URL. */
   listen(): Promise<string>
-  /** Stops accepting, finishes what is under way, closes the database. */
+  /** Stops accepting requests, finishes those in progress, closes the database. */
   close(): Promise<void>
 }
 
 export interface AppOptions {
   log: Log
-  /** Makes the master key when there is neither a key nor data. */
+  /** Creates the master key when there is neither a key nor data. */
   mayCreateKeys: boolean
-  /** In place of the one that the configuration makes. */
+  /** Replaces the egress from the configuration. */
   egress?: Egress
-  /** The process must end; what is under way has been answered. */
+  /** The process must exit; pending requests have been answered. */
   onFatal(reason: FatalReason): void
 }
 
 const forgetEveryMs = 3_600_000
-/** For all that one request asks of a source (docs/contract.md, section 5). */
+/** For all source accesses of one request (docs/contract.md, section 5). */
 const probeTimeoutMs = 10_000
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options
@@ -77,11 +77,11 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   prepareFolder(config)
   const storedKeys = readMasterKeys(config.masterKeyFile)
   const masterKeys = storedKeys ?? newMasterKeys()
-  // With SQLite nobody changes the keys of a Penstock that runs.
+  // With SQLite, master keys cannot change while Penstock runs.
   const news = config.databaseUrl ? followMasterKeys(config.masterKeyFile, masterKeys.pepper) : undefined
   const vault = new Vault(masterKeys, news)
   const events: DatabaseEvents = {
-    onGroup: (figures) => metrics.observeGroup(figures),
+    onGroup: (group) => metrics.observeGroup(group),
     onTrouble: (reason, error) => log.warn(reason, error ? { error } : {}),
     onFatal: (reason) => setImmediate(() => options.onFatal(reason)),
   }
@@ -95,7 +95,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     throw error
   }
 
-  // Restarted without its master keys, it could open nothing that is sealed. SQLite watches its folder itself.
+  // Without its master keys, a restarted Penstock could not open sealed secrets. With SQLite, the database watches the folder.
   const { dataFolder, masterKeyFile } = config
   const hasKeys = dirname(masterKeyFile) === dataFolder && existsSync(masterKeyFile)
   const watched = [{ path: dataFolder }, { path: masterKeyFile, mayBeReplaced: true }]
@@ -109,15 +109,15 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     seal: (organizationId) => database.write('sealActivities', { organizationId }, organizationId),
     log,
   })
-  // A process that only runs pipes records nothing that would have to be sealed.
+  // A process that only runs pipes records no activities.
   const isApi = config.role !== 'runner'
   if (isApi) sealer.start()
   const { keyUses, sessionUses, authentication } = openAuthentication({ database, vault, log })
-  const surroundings = { sql: reader, vault, settings: operationSettings(config) }
+  const executionContext = { sql: reader, vault, settings: operationSettings(config) }
   const { publicUrl } = config.operations
   const isOnlyOrigin = config.hasPublicUrl
   const guard = new SessionGuard({ publicUrl, isOnlyOrigin, lifetimeSeconds: longestDays * 86_400 })
-  // Loaded with the first use: TLS and name resolution take memory that an idle Penstock need not spend.
+  // Loaded on first use: TLS and name resolution take memory that an idle Penstock does not need.
   const loadEgress = once(async () => options.egress ?? (await import('./startup/open-egress.ts')).openEgress(config))
   const checker = config.serviceChecks && isApi ? openChecker({ database, vault, log, loadEgress }) : undefined
   const { caCertificates, allowPlaintext, awsEndpoints, reversePrivateEndpoints = new Map() } = config
@@ -137,7 +137,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   })
   const reportEngine = makeEngineReports({
     reader,
-    write: (told) => database.write('reportEngine', told, told.organizationId),
+    write: (report) => database.write('reportEngine', report, report.organizationId),
     log,
   })
   let engineReader: EngineReader | undefined
@@ -148,7 +148,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   })
   const prepared = (request: OperationRequest, gone: AbortSignal | undefined, execute: Execute) =>
     prepareAndExecute(
-      surroundings,
+      executionContext,
       request,
       {
         makeProbe: async () => (await loadProber()).probeFor(gone),
@@ -166,16 +166,16 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     console: {
       actions: isApi ? consoleActions : [],
       run: async (call) => {
-        // One person's changes one after another; strangers need not wait for each other.
-        const lane = call.request.signedIn?.userId ?? call.request.requestId
-        const write = (prepared: ActionCall) => database.write('writeAction', prepared, lane)
-        const outcome = await executeAction(surroundings, call, write)
+        // Orders the changes of one person; anonymous requests do not wait for each other.
+        const orderKey = call.request.signedIn?.userId ?? call.request.requestId
+        const write = (prepared: ActionCall) => database.write('writeAction', prepared, orderKey)
+        const outcome = await executeAction(executionContext, call, write)
         if (outcome.recordedIn !== undefined) sealer.touch(outcome.recordedIn)
         return outcome
       },
     },
     authentication: { ...authentication, guard },
-    read: (request, gone) => prepared(request, gone, (ready) => readOperation(surroundings, ready)),
+    read: (request, gone) => prepared(request, gone, (ready) => readOperation(executionContext, ready)),
     write: (request, gone) => {
       const { organizationId } = request.caller
       const written = prepared(request, gone, (ready) => {
@@ -233,7 +233,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const drain = prepareDrain(server)
   const forgetting = setInterval(() => {
     forget(database).catch((error: unknown) => {
-      log.warn('old idempotency records, sessions and figures could not be removed', { error: describeError(error) })
+      log.warn('old idempotency records, sessions and counters could not be removed', { error: describeError(error) })
     })
   }, forgetEveryMs)
   forgetting.unref()
@@ -266,7 +266,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   }
 }
 
-/** From a checkout the console is built from its sources when they have changed; a package has it beside this file. */
+/** From a checkout the console is built when its sources have changed; an installed package contains the build. */
 function consoleFiles(): ConsoleFiles {
   const here = import.meta.dirname
   if (!import.meta.filename.endsWith('.ts')) return { folder: join(here, 'console') }
@@ -304,7 +304,7 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** A few at a time: other writes come between. */
+/** Deletes in small batches, so that other writes can run in between. */
 async function forget(database: PenstockDatabase): Promise<void> {
   const now = new Date().toISOString()
   while ((await database.write('forgetOldKeys', { now }, 'maintenance')) > 0) {}

@@ -8,8 +8,8 @@ import { readConfig } from './config.ts'
 
 const read = (settings: Record<string, string>) => readConfig(settings, { logLevel: 'info' })
 
-describe('the address by which people reach Penstock', () => {
-  it('is host and port unless it is set, and then only a guess', () => {
+describe('the public URL', () => {
+  it('is guessed from host and port by default', () => {
     for (const [settings, publicUrl] of [
       [{}, 'http://127.0.0.1:8080'],
       [{ PENSTOCK_HOST: '::1', PENSTOCK_PORT: '0' }, 'http://[::1]:0'],
@@ -21,7 +21,7 @@ describe('the address by which people reach Penstock', () => {
     }
   })
 
-  it('is an origin, however it is written', () => {
+  it('is normalized to an origin', () => {
     for (const given of [
       'https://penstock.example.com',
       'https://Penstock.example.com:443/',
@@ -37,14 +37,14 @@ describe('the address by which people reach Penstock', () => {
     }
   })
 
-  it('with TLS in front needs the addresses of the proxy', () => {
+  it('requires the addresses of the proxy with TLS in front', () => {
     assert.throws(
       () => read({ PENSTOCK_PUBLIC_URL: 'https://penstock.example.com', PENSTOCK_TLS_IN_FRONT: 'true' }),
       /^StartError: PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_TRUSTED_PROXIES with the addresses .* such as 127\.0\.0\.1/,
     )
   })
 
-  it('is nothing else', () => {
+  it('is refused in any other form', () => {
     for (const given of [
       'penstock.example.com',
       'ftp://penstock.example.com',
@@ -70,7 +70,7 @@ describe('the address by which people reach Penstock', () => {
   })
 })
 
-describe('what sources may do and trust', () => {
+describe('settings of sources', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-test-'))
   after(() => rmSync(folder, { recursive: true }))
   const fileOf = (text: string): string => {
@@ -79,12 +79,12 @@ describe('what sources may do and trust', () => {
     return file
   }
 
-  it('is little unless it is set', () => {
+  it('are restrictive by default', () => {
     const { allowLoopback, allowPlaintext, caCertificates, awsEndpoints } = read({})
     assert.deepEqual([allowLoopback, allowPlaintext, caCertificates, awsEndpoints], [false, false, undefined, {}])
   })
 
-  it('takes certificates from a file, and only such', async () => {
+  it('accept only a file with certificates', async () => {
     const { ca, server } = await makeCertificates()
     const text = `# ours\n${ca}\nand\n${server.cert}`
     const { caCertificates } = read({ PENSTOCK_CA_CERTIFICATES: fileOf(text) })
@@ -96,7 +96,7 @@ describe('what sources may do and trust', () => {
     assert.throws(() => read({ PENSTOCK_CA_CERTIFICATES: join(folder, 'none') }), /cannot be read \(ENOENT\)/)
   })
 
-  it('takes places of cloud services, and only such', () => {
+  it('accept only known AWS services with an origin', () => {
     const text = 'kinesis=http://10.0.0.7:4566/, sts=https://sts.internal'
     assert.deepEqual(read({ PENSTOCK_AWS_ENDPOINTS: text }).awsEndpoints, {
       kinesis: 'http://10.0.0.7:4566',
@@ -109,7 +109,7 @@ describe('what sources may do and trust', () => {
     assert.throws(() => read({ PENSTOCK_AWS_ENDPOINTS: 'sqs=http://a' }), ofQueue)
   })
 
-  it('takes reverse private endpoints from a file, and tells in one sentence what is wrong with it', () => {
+  it('read reverse private endpoints from a file, and report its errors in one sentence', () => {
     const organizationId = '1b4e28ba-2fa1-41d2-883f-0016d3cca427'
     const readFrom = (text: string) =>
       read({ PENSTOCK_REVERSE_PRIVATE_ENDPOINTS: fileOf(text) }).reversePrivateEndpoints
@@ -125,7 +125,7 @@ describe('what sources may do and trust', () => {
     ]) {
       assert.throws(
         () => readFrom(wrong),
-        /^StartError: PENSTOCK_REVERSE_PRIVATE_ENDPOINTS=\S+ does not fit: .+\.$/,
+        /^StartError: PENSTOCK_REVERSE_PRIVATE_ENDPOINTS=\S+ is invalid: .+\.$/,
         wrong,
       )
     }
@@ -143,7 +143,7 @@ describe('the secret of the OpenID provider', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-config-'))
   after(() => rmSync(folder, { recursive: true }))
 
-  it('is in a file that nobody else can read', () => {
+  it('is in a file that other users cannot read', () => {
     const file = join(folder, 'secret')
     writeFileSync(file, 'hush\n')
     const settings = {
@@ -162,7 +162,7 @@ describe('the secret of the OpenID provider', () => {
 })
 
 describe('the engine of the try-it mode', () => {
-  it('is an address with a user and a password', () => {
+  it('is a URL with a user and a password', () => {
     const { tryEngine } = read({ PENSTOCK_TRY_ENGINE: 'http://ada:p%40ss@10.0.0.7:8123' })
     assert.equal(tryEngine?.url, 'http://10.0.0.7:8123')
     assert.equal(tryEngine?.username, 'ada')
@@ -171,7 +171,7 @@ describe('the engine of the try-it mode', () => {
     assert.equal(read({}).tryEngine, undefined)
   })
 
-  it('is refused without a word of its password', () => {
+  it('is refused without showing its password', () => {
     for (const given of ['ada:hush@10.0.0.7', 'ftp://ada:hush@10.0.0.7', 'http://ada:hush@10.0.0.7/path']) {
       assert.throws(
         () => read({ PENSTOCK_TRY_ENGINE: given }),
@@ -181,8 +181,8 @@ describe('the engine of the try-it mode', () => {
   })
 })
 
-describe('the log that a source may keep for a pipe before somebody is told', () => {
-  it('is 10 GiB unless it is set', () => {
+describe('the warning threshold of the retained log', () => {
+  it('is 10 GiB by default', () => {
     for (const [given, bytes] of [
       ['', 10 * 2 ** 30],
       ['0', 0],

@@ -1,4 +1,4 @@
-// The only reader of the environment. A setting that is not known or does not fit is refused at start, never ignored.
+// Reads the configuration from the environment. Unknown and invalid settings are refused at start, never ignored.
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -6,14 +6,14 @@ import { join, resolve } from 'node:path'
 import type { OidcSettings } from './accounts/oidc.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import { isIpRange } from './lib/ip-range.ts'
-import { complainOfMode } from './lib/private-file.ts'
+import { explainFileMode } from './lib/private-file.ts'
 import { parseReversePrivateEndpoints, type ReversePrivateEndpoints } from './lib/reverse-private-endpoints.ts'
 import { Secret } from './lib/secret.ts'
 import { StartError } from './lib/start-error.ts'
 import type { OperationSettings } from './operation/operation.ts'
 import type { SourceContext } from './sources/source.ts'
 
-/** A process that does one thing needs others on the same PostgreSQL for the rest. */
+/** A process with role `api` or `runner` needs others on the same PostgreSQL. */
 export const roles = ['all', 'api', 'runner'] as const
 export type Role = (typeof roles)[number]
 
@@ -27,34 +27,34 @@ export interface Config {
   logLevel: string
   rateLimit: RateLimit | undefined
   trustedProxies: string[]
-  /** The operator says that a proxy in front of Penstock speaks TLS. */
+  /** A proxy in front of Penstock terminates TLS. */
   tlsInFront: boolean
-  /** The operator says by which address people reach Penstock; otherwise `operations.publicUrl` is only a guess. */
+  /** Whether PENSTOCK_PUBLIC_URL is set; otherwise `operations.publicUrl` is a guess from host and port. */
   hasPublicUrl: boolean
-  /** Engines and sources on this very machine may be connected to. */
+  /** Allows connections to engines and sources on this machine. */
   allowLoopback: boolean
-  /** Engines and sources that do not speak TLS may be used without it, also with passwords. */
+  /** Allows engines and sources without TLS, also with passwords. */
   allowPlaintext: boolean
-  /** PEM of authorities that are trusted beside those that everyone trusts, for sources. */
+  /** PEM of certificate authorities that are trusted for sources, in addition to the public ones. */
   caCertificates: string | undefined
-  /** Where services of the cloud are, in place of their public addresses. */
+  /** Endpoints of AWS services that replace the public ones. */
   awsEndpoints: SourceContext['awsEndpoints']
-  /** Ways to sources in other networks, each for one organization. None unless given. */
+  /** Private connections to sources in other networks, each for one organization. */
   reversePrivateEndpoints?: ReversePrivateEndpoints
-  /** What this process does: serve the API, run pipes, or both. */
+  /** Whether this process serves the API, runs pipes, or both. */
   role: Role
-  /** The engines of services are asked periodically whether they run. */
+  /** Enables the periodic health checks of engines. */
   serviceChecks: boolean
-  /** The OpenID provider that people may sign in with; `operations.oidc` tells the console of it. */
+  /** The OpenID provider for sign-in; `operations.oidc` is its part for the console. */
   oidc: OidcSettings | undefined
-  /** The engine of the sample service, on an empty data folder; undefined: the embedded one. */
+  /** The engine of the sample service; undefined: the embedded one. Used with an empty data folder only. */
   tryEngine: { url: string; username: string; password: Secret } | undefined
-  /** For what is fetched once and serves every data folder. */
+  /** Downloads that all data folders share. */
   cacheFolder: string
   operations: Omit<OperationSettings, 'allowPlaintext'>
 }
 
-/** What operations need to know of it. */
+/** The settings that operations use. */
 export function operationSettings({ operations, allowPlaintext }: Config): OperationSettings {
   return { ...operations, allowPlaintext }
 }
@@ -84,15 +84,15 @@ const names = [
 ] as const
 type Name = (typeof names)[number]
 
-/** Of `penstock call` (docs/cli.md); a shell that has them may also start a server. */
+/** Settings of `penstock call` (docs/cli.md); a server may be started from a shell that has them. */
 const namesOfCall = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET', 'PENSTOCK_ORGANIZATION_ID']
 
 const logLevels = ['error', 'warn', 'info', 'debug', 'silent']
 
-/** What the try-it mode allows beside what is set: the engine and the files to try it with are on the same machine. */
+/** Overrides of the try-it mode: its engine and sample files are on the same machine. */
 export const allowedToTry = { allowLoopback: true, allowPlaintext: true } as const
 
-/** In the data folder, with the ids and keys of what the try-it mode has made. */
+/** Name of the file in the data folder with the ids and keys of the sample organization. */
 export const sampleFile = 'sample.env'
 
 export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel: string }): Config {
@@ -201,14 +201,14 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaults: { logLevel:
   }
 }
 
-/** Scheme, host and port of an address that has nothing else; undefined for any other text. */
+/** Origin of a URL that has only scheme, host and port; undefined for any other text. */
 function originOf(text: string): string | undefined {
-  // URL mends much of what is wrong; what must not be there is looked for in the text.
+  // `URL` silently corrects many errors, so the text is checked first.
   if (!/^https?:\/\/[^\s/?#@\\]+\/?$/i.test(text) || !URL.canParse(text)) return undefined
   return new URL(text).origin
 }
 
-/** Undefined when people do not sign in with an OpenID provider. */
+/** Undefined when no OpenID provider is configured. */
 function readOidc(read: (name: Name) => string | undefined): OidcSettings | undefined {
   const needed = ['PENSTOCK_OIDC_ISSUER', 'PENSTOCK_OIDC_CLIENT_ID', 'PENSTOCK_OIDC_CLIENT_SECRET_FILE'] as const
   const name = read('PENSTOCK_OIDC_NAME')
@@ -222,8 +222,8 @@ function readOidc(read: (name: Name) => string | undefined): OidcSettings | unde
   const issuer = read('PENSTOCK_OIDC_ISSUER')!
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined
   const isLoopback = url !== undefined && /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url.hostname)
-  const isFitting = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback)
-  if (!url || !isFitting || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+  const isAllowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback)
+  if (!url || !isAllowed || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
     throw new StartError(
       'PENSTOCK_OIDC_ISSUER must be the https address by which the provider names itself, such as https://accounts.example.com ' +
         '(http only on this machine).',
@@ -233,7 +233,7 @@ function readOidc(read: (name: Name) => string | undefined): OidcSettings | unde
     throw new StartError('PENSTOCK_OIDC_NAME must have at most 50 characters.')
   const file = read('PENSTOCK_OIDC_CLIENT_SECRET_FILE')!
   const clientSecret = readSettingFile('PENSTOCK_OIDC_CLIENT_SECRET_FILE', file)
-  const open = complainOfMode(file, statSync(file))
+  const open = explainFileMode(file, statSync(file))
   if (open) throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${open.found}: ${open.remedy}.`)
   if (clientSecret === '') throw new StartError(`PENSTOCK_OIDC_CLIENT_SECRET_FILE=${file} is empty.`)
   return {
@@ -261,16 +261,16 @@ function readCertificates(file: string | undefined): string | undefined {
     for (const block of blocks) new X509Certificate(block)
     if (blocks.length > 0) return blocks.join('\n')
   } catch {
-    // Told below.
+    // Reported below.
   }
-  throw new StartError(`PENSTOCK_CA_CERTIFICATES=${file} must have certificates as PEM, and has none that can be read.`)
+  throw new StartError(`PENSTOCK_CA_CERTIFICATES=${file} must have certificates as PEM, and contains no valid one.`)
 }
 
 function readReversePrivateEndpoints(file: string | undefined): ReversePrivateEndpoints {
   if (file === undefined) return new Map()
   const text = readSettingFile('PENSTOCK_REVERSE_PRIVATE_ENDPOINTS', file)
   return parseReversePrivateEndpoints(text, (problem) => {
-    throw new StartError(`PENSTOCK_REVERSE_PRIVATE_ENDPOINTS=${file} does not fit: ${problem}.`)
+    throw new StartError(`PENSTOCK_REVERSE_PRIVATE_ENDPOINTS=${file} is invalid: ${problem}.`)
   })
 }
 
@@ -278,7 +278,7 @@ function readTryEngine(text: string | undefined): Config['tryEngine'] {
   if (text === undefined) return undefined
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-    // Without the value, which has a password in it.
+    // Without the value, because it contains a password.
     throw new StartError(
       'PENSTOCK_TRY_ENGINE must be the address of a ClickHouse, such as http://user:password@host:8123.',
     )
@@ -287,7 +287,7 @@ function readTryEngine(text: string | undefined): Config['tryEngine'] {
   return { url: url.origin, username, password: new Secret(decodeURIComponent(url.password)) }
 }
 
-/** In bytes; undefined when it is none. */
+/** A size in bytes; undefined when the text is invalid. */
 function readSize(text: string): number | undefined {
   if (text === '0') return 0
   const [, count, unit] = /^([1-9]\d{0,5}) ?(MiB|GiB|TiB)$/.exec(text) ?? []
@@ -295,7 +295,7 @@ function readSize(text: string): number | undefined {
   return Number(count) * { MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }[unit as 'MiB' | 'GiB' | 'TiB']
 }
 
-/** `service=http://host:port`; undefined when something does not fit. */
+/** `service=http://host:port`; undefined when an entry is invalid. */
 function readAwsEndpoints(text: string): SourceContext['awsEndpoints'] | undefined {
   const endpoints: SourceContext['awsEndpoints'] = {}
   for (const entry of text.split(',').flatMap((part) => part.trim() || [])) {
@@ -307,7 +307,7 @@ function readAwsEndpoints(text: string): SourceContext['awsEndpoints'] | undefin
   return endpoints
 }
 
-/** `provider/region=endpointServiceId/privateDnsHostname`; undefined when something does not fit. */
+/** `provider/region=endpointServiceId/privateDnsHostname`; undefined when an entry is invalid. */
 function readEndpointServices(text: string): OperationSettings['privateEndpointServices'] | undefined {
   const services: OperationSettings['privateEndpointServices'] = {}
   for (const entry of text.split(',').flatMap((part) => part.trim() || [])) {

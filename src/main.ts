@@ -1,5 +1,4 @@
-// The command line. A bare `start`, which is how a server runs for months, has nothing to parse: it does not load what
-// reads options.
+// Entry point of the command line. `start` without options skips the option parser, which saves memory in a long-running server.
 import { orExplain } from './cli/or-explain.ts'
 
 const [command, ...rest] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-// The house rules that a compiler does not know: which way imports run, and what a folder may hold.
+// Rules that the compiler does not check: the direction of imports, and the contents of folders.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -8,57 +8,60 @@ import { environment, nodeFlags } from '../bin/launch.js'
 import { consoleActions } from '../src/execution/console-actions.ts'
 import { isWrite } from '../src/operation/operation.ts'
 import { operations } from '../src/operations.ts'
-import { mutants, readMutated } from './mutants.ts'
+import { mutants, readMutated } from './run/mutants.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
-const nouns = [
-  'accounts',
-  'activities',
+/** A noun imports only nouns before it, type imports included. */
+const nounOrder = [
   'idempotency',
-  'installation',
-  'invitations',
-  'keys',
-  'members',
-  'organizations',
-  'pipes',
   'private-endpoints',
-  'progress',
-  'prometheus',
-  'services',
+  'organizations',
+  'members',
   'sessions',
+  'activities',
+  'invitations',
+  'accounts',
+  'keys',
+  'services',
+  'progress',
+  'pipes',
+  'prometheus',
+  'installation',
 ]
+/** Imports of a noun besides earlier nouns, `lib`, `database` and `operation`. */
+const moreOfNoun: Record<string, string[]> = {
+  services: ['engine'],
+  progress: ['source-shapes', 'sources (types)', 'engine (types)'],
+  // The types of ClickHouse are part of the description of a pipe.
+  pipes: ['source-shapes', 'engine/type-grammar.ts', 'engine/grammar-tokens.ts'],
+  installation: ['source-shapes'],
+}
 
-/** What each folder may import; itself is always allowed. */
+/** Allowed imports of each folder, besides itself. */
 const allowed: Record<string, string[]> = {
   lib: [],
   database: ['lib'],
-  operation: ['lib', 'database (types)', 'engine (types)', 'sources (types)'],
+  'source-shapes': ['lib'],
+  operation: ['lib', 'database (types)', 'engine (types)', 'source-shapes (types)'],
   http: ['lib', 'operation', 'database (types)'],
-  execution: ['lib', 'database', 'operation', 'sources (types)', 'engine (types)', 'operations.ts', ...nouns],
-  startup: ['lib', 'database', 'execution', 'http', 'operation', 'runner', 'config.ts', ...nouns],
-  ...Object.fromEntries(nouns.map((noun) => [noun, ['lib', 'database', 'operation', 'sources (types)', ...nouns]])),
-  services: ['lib', 'database', 'operation', 'engine', ...nouns],
-  // The types of ClickHouse are part of what a pipe is described with.
-  pipes: [
-    'lib',
-    'database',
-    'operation',
-    'sources (types)',
-    'engine/type-grammar.ts',
-    'engine/grammar-tokens.ts',
-    ...nouns,
-  ],
-  progress: ['lib', 'database', 'operation', 'sources (types)', 'runner (types)', 'engine (types)', ...nouns],
+  execution: ['lib', 'database', 'operation', 'source-shapes (types)', 'engine (types)', 'operations.ts', ...nounOrder],
+  startup: ['lib', 'database', 'execution', 'http', 'operation', 'runner', 'config.ts', ...nounOrder],
+  ...Object.fromEntries(
+    nounOrder.map((noun, index) => [
+      noun,
+      ['lib', 'database', 'operation', ...(moreOfNoun[noun] ?? []), ...nounOrder.slice(0, index)],
+    ]),
+  ),
   engine: ['lib'],
   'embedded-engine': ['lib', 'engine'],
   'embedded-postgres': ['lib'],
-  runner: ['lib', 'database', 'engine', 'formats', 'sources', 'pipes', 'progress', 'services'],
-  sources: ['lib', 'formats', 'pipes (types)'],
-  // Still to be taken apart: what is encoded and what it is read from know each other's types.
-  formats: ['lib', 'sources', 'engine (types)', 'pipes', 'runner/rows.ts', 'runner/delivery.ts'],
+  runner: ['lib', 'database', 'engine', 'formats', 'sources', 'source-shapes', 'pipes', 'progress', 'services'],
+  sources: ['lib', 'formats', 'source-shapes'],
+  // Still to be separated: encoders and decoders share their types.
+  formats: ['lib', 'sources', 'source-shapes', 'engine (types)', 'runner/rows.ts'],
   client: [],
-  doctor: ['lib', 'database', 'engine', 'config.ts', 'startup/open-egress.ts', ...nouns],
+  doctor: ['lib', 'database', 'engine', 'config.ts', 'startup/open-egress.ts', ...nounOrder],
   cli: [
     'lib',
     'activities',
@@ -76,9 +79,41 @@ const allowed: Record<string, string[]> = {
   ],
 }
 
+/** Import circles that are still to be removed. The list may only shrink. */
+const knownCircles = [
+  ['src/sources/kafka/kafka-connection.ts', 'src/sources/kafka/kafka-login.ts', 'src/sources/kafka/kafka-token.ts'],
+  ['src/sources/kafka/kafka-assignment.ts', 'src/sources/kafka/kafka-offset-reset.ts'],
+  [
+    'src/formats/decode/avro-container.ts',
+    'src/formats/decode/avro-rows.ts',
+    'src/formats/decode/avro-types.ts',
+    'src/formats/decode/compression.ts',
+    'src/formats/decode/decode.ts',
+    'src/formats/decode/delimited-rows.ts',
+    'src/formats/decode/json-rows.ts',
+    'src/formats/decode/parquet-cut.ts',
+    'src/formats/decode/parquet-decode.ts',
+    'src/formats/decode/parquet-pages.ts',
+    'src/formats/decode/parquet-rows.ts',
+    'src/formats/decode/protobuf-rows.ts',
+    'src/formats/decode/whole-file-fit.ts',
+    'src/sources/schema-registry/confluent-records.ts',
+  ],
+  ['src/sources/kinesis/kinesis-client.ts', 'src/sources/kinesis/kinesis-consumer.ts'],
+  ['src/engine/fence.ts', 'src/engine/running-queries.ts', 'src/engine/staged-insert.ts', 'src/engine/view-insert.ts'],
+  ['src/formats/encode/delimited-format.ts', 'src/formats/encode/object-format.ts'],
+  [
+    'src/formats/encode/encoder.ts',
+    'src/formats/encode/kept-rows.ts',
+    'src/formats/encode/object-encoder.ts',
+    'src/formats/encode/record-encoder.ts',
+  ],
+  ['src/runner/postgres/arrays.ts', 'src/runner/postgres/timestamp-values.ts', 'src/runner/postgres/values.ts'],
+]
+
 function importsOf(file: string): { path: string; isType: boolean; isLazy: boolean }[] {
   const text = readFileSync(join(root, file), 'utf8')
-  // Without a quote in between: a match that went on into the next statement would take its type for the first one's.
+  // Excludes quotes in between: a match that continued into the next statement would attribute its `type` to this one.
   const found = text.matchAll(/^(?:import|export)\s(type\s)?[^'"`;]*?from\s'([^']+)'|import\('([^']+)'\)/gm)
   return [...found]
     .map((match) => ({
@@ -90,7 +125,7 @@ function importsOf(file: string): { path: string; isType: boolean; isLazy: boole
     .map(({ from, ...how }) => ({ path: normalize(join(dirname(file), from)), ...how }))
 }
 
-/** With what they load in turn, and later, when they need it. */
+/** With their transitive and dynamic imports. */
 function loadedBy(...entries: string[]): string[] {
   return reached(entries, ({ isType }) => !isType)
 }
@@ -101,15 +136,36 @@ function loadedAtOnceBy(...entries: string[]): string[] {
 
 function reached(entries: string[], counts: (one: ReturnType<typeof importsOf>[number]) => boolean): string[] {
   const found = new Set(entries)
-  // A set that grows is walked to its end.
+  // Iterating a set includes entries added during the iteration.
   for (const file of found) for (const one of importsOf(file)) if (counts(one)) found.add(one.path)
   return [...found]
+}
+
+/** Files that import each other, directly or through others; type imports included. */
+function importCircles(): string[][] {
+  const imports = new Map(files.map((file) => [file, importsOf(file).map(({ path }) => path)]))
+  // A file without remaining imports is in no circle.
+  for (let left = -1; left !== imports.size; ) {
+    left = imports.size
+    for (const [file, paths] of imports) if (!paths.some((path) => imports.has(path))) imports.delete(file)
+  }
+  const reachable = new Map([...imports.keys()].map((file) => [file, reachedFrom(file)]))
+  function reachedFrom(file: string): Set<string> {
+    const found = new Set(imports.get(file))
+    for (const one of found) for (const path of imports.get(one) ?? []) found.add(path)
+    return found
+  }
+  const circles = [...reachable].map(([file, found]) =>
+    [...found].filter((other) => reachable.get(other)?.has(file)).sort(),
+  )
+  const inCircle = circles.filter((circle) => circle.length > 0)
+  return [...new Map(inCircle.map((circle) => [circle.join(), circle])).values()]
 }
 
 const folderOf = (file: string): string => file.split('/')[1]!
 
 describe('architecture', () => {
-  it('imports run one way', () => {
+  it('imports follow the allowed directions', () => {
     const wrong: string[] = []
     for (const file of files) {
       const folder = folderOf(file)
@@ -128,7 +184,24 @@ describe('architecture', () => {
     assert.deepEqual(wrong, [])
   })
 
-  it('the client needs nothing but fetch', () => {
+  it('every folder has import rules', () => {
+    const folders = new Set(files.filter((file) => file.split('/').length > 2).map(folderOf))
+    assert.deepEqual([...folders].sort(), Object.keys(allowed).sort())
+  })
+
+  it('no import circles', () => {
+    const circles = importCircles()
+    const isKnown = (circle: string[]) => knownCircles.some((known) => circle.every((file) => known.includes(file)))
+    assert.deepEqual(
+      circles.filter((circle) => !isKnown(circle)),
+      [],
+    )
+    const inCircle = new Set(circles.flat())
+    const removed = knownCircles.flat().filter((file) => !inCircle.has(file))
+    assert.deepEqual(removed, [], 'no longer in a circle: remove them from knownCircles')
+  })
+
+  it('the client depends on fetch only', () => {
     const inClient = files.filter((file) => folderOf(file) === 'client')
     assert.ok(inClient.includes('src/client/client.ts'))
     for (const file of inClient) {
@@ -136,7 +209,7 @@ describe('architecture', () => {
     }
   })
 
-  it('the columns of a list stay the same object: other ones render each of its rows again', () => {
+  it('the columns of a list are constant objects, so that its rows are not rendered again', () => {
     const pages = globSync('console/**/*.tsx', { cwd: root })
     const lists = pages.flatMap((file) => {
       const text = readFileSync(join(root, file), 'utf8')
@@ -154,7 +227,7 @@ describe('architecture', () => {
     )
   })
 
-  it('the console knows the client of the API, and nothing else of the server', () => {
+  it('the console imports the API client and nothing else of the server', () => {
     const pages = globSync('console/**/*.{ts,tsx}', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
     assert.ok(pages.includes('console/main.tsx'))
     const foreign = pages.flatMap((file) =>
@@ -167,7 +240,7 @@ describe('architecture', () => {
     assert.deepEqual(inlined, [])
   })
 
-  it('the server and the commands that call it load nothing of each other: one stays small, the other starts at once', () => {
+  it('the server and the client commands load no code of each other', () => {
     const server = loadedBy('src/cli/start.ts', 'src/execution/writer.ts')
     const commands = loadedBy('src/cli/call.ts', 'src/cli/login.ts')
     assert.ok(server.includes('src/app.ts') && commands.includes('src/client/transport.ts'))
@@ -181,7 +254,7 @@ describe('architecture', () => {
     )
   })
 
-  it('an idle server loads nothing of what runs pipes', () => {
+  it('an idle server does not load the code that runs pipes', () => {
     const loaded = loadedAtOnceBy('src/cli/start.ts', 'src/execution/writer.ts')
     assert.ok(loaded.includes('src/app.ts') && loaded.includes('src/startup/lazy-runner.ts'))
     // Requests are checked against the types of ClickHouse.
@@ -199,7 +272,7 @@ describe('architecture', () => {
     ])
   })
 
-  it('a pipe loads the client of its own cloud, and of no other', () => {
+  it('a pipe loads the client of its own cloud only', () => {
     const loaded = loadedAtOnceBy('src/sources/object-storage/object-storage.ts')
     assert.ok(loaded.includes('src/sources/object-storage/open-location.ts'))
     const ofClouds = /^(?!import type)[^']*from '@(?:aws-sdk|azure)\//m
@@ -218,23 +291,23 @@ describe('architecture', () => {
     )
   })
 
-  it('SQL stands only in store.ts and in the database folder', () => {
+  it('SQL is only in store.ts files and in the database folder', () => {
     const wrong = files.filter(
       (file) =>
         /\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\s\w/.test(readFileSync(join(root, file), 'utf8')) &&
         !file.endsWith('/store.ts') &&
         !file.startsWith('src/database/') &&
-        // Another SQL: ClickHouse's, and that of PostgreSQL as a source.
+        // Other SQL: that of ClickHouse, and of PostgreSQL as a source.
         !file.startsWith('src/engine/') &&
         !/^src\/embedded-(?:engine|postgres)\//.test(file) &&
-        // What the sample shows.
+        // Data of the sample.
         !file.startsWith('src/cli/try') &&
         !file.startsWith('src/sources/postgres'),
     )
     assert.deepEqual(wrong, [])
   })
 
-  it('an operation has one name: its file is the kebab-case of its id', () => {
+  it('the file of an operation is named after its id in kebab-case', () => {
     const names = new Set(files.map((file) => file.split('/').at(-1)!.replace(/\.ts$/, '')))
     for (const { id } of [...operations, ...consoleActions]) {
       const name = id.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -242,7 +315,7 @@ describe('architecture', () => {
     }
   })
 
-  it('the container and the unit of systemd start Penstock as its command does', () => {
+  it('the container and the systemd unit start Penstock like the penstock command', () => {
     const { NODE_COMPILE_CACHE: _, ...always } = environment as Record<string, string>
     const settings = Object.entries(always).map(([name, value]) => `${name}=${value}`)
     for (const file of ['Dockerfile', 'deploy/penstock@.service']) {
@@ -251,7 +324,7 @@ describe('architecture', () => {
     }
   })
 
-  it('every mutant still finds the text that it breaks', () => {
+  it('every mutant applies to the current code', () => {
     for (const mutant of mutants) readMutated(root, mutant)
   })
 
@@ -264,7 +337,7 @@ describe('architecture', () => {
     )
   })
 
-  it('every operation that writes says what it is recorded as', () => {
+  it('every operation that writes declares its activity', () => {
     for (const operation of operations) {
       const { id, method, activity, access } = operation
       assert.equal(activity !== undefined, isWrite(operation), id)

@@ -6,7 +6,8 @@ describe('the word check', () => {
   const lines = (found: { line: number; words: string }[]) => found.map(({ line, words }) => `${line} ${words}`)
 
   it('finds words in comments of both kinds, with their line', () => {
-    const code = "const one = 1\n// Tells the caller.\n/**\n * Limit, 100 unless told.\n */\nconst url = 'http://told'\n"
+    const code =
+      "const one = 1\n// Tells the caller.\n/**\n * Limit, 100 unless told.\n */\nconst url = 'http://told'\n"
     assert.deepEqual(lines(findInCode(code)), ['2 Tells', '4 unless told', '4 told'])
   })
 
@@ -21,7 +22,7 @@ describe('the word check', () => {
     assert.deepEqual(lines(findInCode(code)), ['1 does not fit'])
   })
 
-  it('wants a noun phrase or an imperative in the header of a file', () => {
+  it('requires a noun phrase or an imperative in the header of a file', () => {
     assert.deepEqual(lines(findInCode('// What a worker counts.\n')), ['1 What a worker counts.'])
     assert.deepEqual(findInCode('// Counters of a worker.\n// What is left is zero.\n'), [])
   })

@@ -1,17 +1,17 @@
-// Finds words that have a better one: in comments, in sentences of the code, and in the documentation.
-// `npm run check:words`, or with files: `node bin/node24.js test/words.ts src/members docs/http.md`.
+// Finds discouraged words in comments, in sentences in code, and in the documentation. `npm run check:words`, or with path
+// prefixes: `node bin/node24.js test/words.ts src/members docs/http.md`.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-export interface WordRule {
+interface WordRule {
   pattern: RegExp
   instead: string
 }
 
-/** What a reader of the PostgreSQL, Kafka, AWS or ClickHouse documentation would not look for. */
-export const wordRules: WordRule[] = [
+/** Words that a reader of the PostgreSQL, Kafka, AWS or ClickHouse documentation would not search for. */
+const wordRules: WordRule[] = [
   { pattern: /\bunless told( otherwise)?\b/i, instead: 'by default; default: 100' },
   { pattern: /\b(tell(s|ing)?|told|untold)\b/i, instead: 'reports, returns, notifies, detects, identifies' },
   { pattern: /\bmend(s|ed|ing)?\b/i, instead: 'fix, fixed' },
@@ -22,7 +22,7 @@ export const wordRules: WordRule[] = [
   { pattern: /\bmoments?\b/i, instead: 'time; timestamp' },
   { pattern: /\bfigures?\b/i, instead: 'metrics; counters; numbers' },
   {
-    pattern: /(?<!\b(?:in|take|takes|taking|took|taken)( the)? )\bplaces?\b(?! of\b)/i,
+    pattern: /(?<!\b(?:in|take|takes|taking|took|taken)( (the|its|their|an?))? )\bplaces?\b(?! of\b)/i,
     instead: 'lease, LSN, offset, table, address, context, prefix: say which',
   },
   { pattern: /\blanes?\b/i, instead: 'connection; concurrent insert' },
@@ -55,7 +55,7 @@ export interface Finding {
   instead: string
 }
 
-/** The findings in a file of code: comments, and strings of three words or more. */
+/** Findings in a code file: comments, and strings of three or more words. */
 export function findInCode(text: string): Finding[] {
   const findings = proseOfCode(text).flatMap(({ line, prose }) => findInLine(prose, line))
   const header = /^(?:#![^\n]*\n)?\/\/ ?([^\n]*)/.exec(text)?.[1]
@@ -65,7 +65,7 @@ export function findInCode(text: string): Finding[] {
   return findings
 }
 
-/** The findings in Markdown; blocks and spans of code are left out. */
+/** Findings in Markdown, without code blocks and spans. */
 export function findInMarkdown(text: string): Finding[] {
   let isCode = false
   return text.split('\n').flatMap((content, index) => {
@@ -91,7 +91,7 @@ function proseOfCode(text: string): { line: number; prose: string }[] {
     const comment = line ?? block
     const sentence = single ?? double ?? template ?? ''
     if (comment === undefined && !/\p{L}+ \p{L}+ \p{L}+/u.test(sentence)) continue
-    // Names of fields and quoted code are what they are.
+    // Field names and quoted code are excluded.
     const prose = (comment ?? sentence).replaceAll(/`[^`]*`|\$\{[^}]*\}|https?:\S+/g, '``')
     const first = text.slice(0, match.index).split('\n').length
     prose.split('\n').forEach((content, index) => {
@@ -101,11 +101,11 @@ function proseOfCode(text: string): { line: number; prose: string }[] {
   return found
 }
 
-/** Decisions are records of their day, the change log and the defect log of theirs; generated files repeat their sources. */
+/** Excluded: dated records (decisions, change log, defect log) and generated files. */
 const leftOut =
   /^(CHANGELOG\.md|ROBUSTNESS\.md|docs\/decisions\/|openapi\.json|bench\/(RESULTS|PIPES)\.md|src\/client\/(shapes|operations)\.ts|docs\/errors\.md|test\/words(\.test)?\.ts)/
 
-export function listFiles(root: string): string[] {
+function listFiles(root: string): string[] {
   const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root, encoding: 'utf8' })
   return listed.split('\n').filter((file) => /\.(tsx?|m?js|md)$/.test(file) && !leftOut.test(file))
 }

@@ -1,4 +1,4 @@
-// What is compared: from which source into which engine, by whom, and what is promised of Penstock.
+// Benchmark cases: source, engine, contenders, and the promises of Penstock.
 import { fillLog } from './changes.ts'
 import { type KafkaFeed, linesOfTopic, type ObjectFeed } from './feeds.ts'
 import { type Bodies, makeBodies } from './limit.ts'
@@ -19,10 +19,10 @@ import type { EngineName, FeedName, Servers } from './servers.ts'
 
 export interface Case {
   name: string
-  /** Unless the command line says how many. */
+  /** Default number of rows. */
   usualRows: number
   contenders: string[]
-  /** Those of them that the slower one of is the limit; unless told, the first one. */
+  /** The slower of these contenders is the limit. Default: the first contender. */
   limits?: string[]
   promised: { ofLimit?: number; timesPeer?: number }
   open(servers: Servers, rows: number): Promise<OpenCase>
@@ -30,36 +30,36 @@ export interface Case {
 
 export interface OpenCase {
   title: string
-  /** Undefined when nobody has counted them. */
+  /** Undefined when the bytes were not counted. */
   readonly bytes: number | undefined
   beginRound?(round: number): Promise<void>
   measure(contender: string): Promise<Measurement>
   endRound?(): Promise<void>
-  /** Penstock has ended then. */
+  /** Stops Penstock. */
   close(): Promise<void>
 }
 
 export const titles: Record<string, string> = {
-  stream: 'the limit: the source is read by a bare client and thrown away',
+  stream: 'the limit: a bare client reads and discards the source',
   limit: 'the limit: plain bodies',
-  'limit-gzip': 'the limit: bodies in gzip, not compressed',
-  marked: 'the same, in the way that is exactly once there',
-  'copy-whole': 'the limit: psql into curl, which gathers all rows first',
-  'copy-streamed': 'the same, but curl sends what it has',
-  log: 'the limit: the log is read by pg_recvlogical and thrown away',
-  copy: 'a bare copy: files go into inserts as they come',
+  'limit-gzip': 'the limit: bodies in stored gzip blocks',
+  marked: 'the same, through marking views (exactly once)',
+  'copy-whole': 'the limit: psql into curl, which buffers all rows first',
+  'copy-streamed': 'the same, but curl streams',
+  log: 'the limit: pg_recvlogical reads and discards the WAL',
+  copy: 'a bare copy: files are streamed into inserts',
   penstock: 'Penstock',
   'peer-10000': 'the peer, 10,000 rows per insert',
   'peer-100000': 'the peer, 100,000 rows per insert',
 }
 
 const usualRows = 2_000_000
-/** So many that creating a pipe, and what its last rows wait for more, is a small part of the time. */
+/** So many rows that the creation of the pipe and the wait for a last full batch take a small part of the time. */
 const manyRows = 5_000_000
-/** A peer has no such beginning and end, and is slow. */
+/** Peers are slow, and have no such overhead at the start and end. */
 const peerRows = 1_000_000
 const bare = ['limit', 'limit-gzip', 'penstock']
-/** Into the engine that does not know tokens. */
+/** For an engine without insert deduplication tokens. */
 const marking = ['limit', 'limit-gzip', 'marked', 'penstock']
 const streamed = { usualRows: manyRows, promised: { ofLimit: 0.7, timesPeer: 2 } }
 // These sources may be slower than every engine.
@@ -74,7 +74,7 @@ export const cases: Case[] = [
     contenders: [...marking, 'peer-10000', 'peer-100000'],
     open: (servers, rows) => openStream(servers, rows, 'kafka', { feed: 'kafka', engine: 'debian' }),
   },
-  // Of files and of the modern engine, the peer only with the size at which it is at its best there.
+  // For files and the modern engine, the peer is measured only with its best batch size.
   {
     ...streamed,
     name: 'objects',
@@ -122,10 +122,10 @@ const batchRowsOf = (peer: string): number => Number(peer.slice('peer-'.length))
 
 type RowOrder = 'sorted' | 'topic'
 
-/** Gigabytes: only those of the last case are kept. */
+/** Gigabytes: only the bodies of the last case are kept. */
 let lastBodies: { rows: number; order: RowOrder; bodies: Bodies } | undefined
 
-/** The engine sorts what is not sorted: the limit has the rows in the order in which Penstock gets them. */
+/** The engine sorts unsorted rows, so the limit gets the rows in the same order as Penstock. */
 function bodiesFor(rows: number, order: RowOrder): Bodies {
   if (lastBodies?.rows === rows && lastBodies.order === order) return lastBodies.bodies
   lastBodies = undefined
@@ -187,7 +187,7 @@ async function openKinesis(servers: Servers, rows: number): Promise<OpenCase> {
     },
     async close() {
       await penstock.stop()
-      // Its streams are in memory.
+      // The streams of kinesalite are in memory.
       await source.stop()
     },
   }
@@ -246,7 +246,7 @@ async function openChanges(servers: Servers, rows: number): Promise<OpenCase> {
   const penstock = await servers.penstock('cdc', { PENSTOCK_CA_CERTIFICATES: caFile })
   let log: Awaited<ReturnType<typeof fillLog>> | undefined
   const filled = (): NonNullable<typeof log> => {
-    if (!log) throw new Error('a round has not begun')
+    if (!log) throw new Error('no round has started')
     return log
   }
   return {

@@ -1,5 +1,5 @@
-// Changes of PostgreSQL: a log is filled while nobody reads it, then each contender reads it from a slot of its own. Half of the
-// changes are inserts; the others change the rows of the transaction before.
+// Changes of PostgreSQL: a WAL is filled without readers, then each contender reads it from its own replication slot. Half of the
+// changes are inserts; the others update the rows of the previous transaction.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import type { PostgresPeerTask } from '../pipes-peer-postgres.ts'
@@ -26,11 +26,11 @@ export interface ChangesParts {
   engine: EngineServer
   penstock: Penstock
   changes: number
-  /** Who else reads the log: each has a slot. */
+  /** Other readers of the WAL: each has a replication slot. */
   readers: string[]
 }
 
-/** Of one round. */
+/** WAL of one round. */
 export interface FilledLog {
   measurePenstock(): Promise<Measurement>
   measurePeer(reader: string, batchRows: number): Promise<Measurement>
@@ -50,8 +50,8 @@ export async function fillLog(parts: ChangesParts, round: number): Promise<Fille
   for (const reader of readers) {
     await source.query(`SELECT pg_create_logical_replication_slot('${slotOf(reader)}', 'pgoutput')`)
   }
-  const place = { database, table: `penstock_${table}` }
-  const pipePath = await penstock.createPipe(feed, engine, place)
+  const target = { database, table: `penstock_${table}` }
+  const pipePath = await penstock.createPipe(feed, engine, target)
   await penstock.untilState(pipePath, ['Running'])
   await penstock.command(pipePath, 'stop')
   await penstock.untilState(pipePath, ['Paused'])
@@ -62,12 +62,12 @@ export async function fillLog(parts: ChangesParts, round: number): Promise<Fille
     async measurePenstock() {
       const measured = await measureProcess(penstock.pid, async () => {
         await penstock.command(pipePath, 'start')
-        await untilChanged(place.table, expected).catch(async (error: Error) => {
+        await untilChanged(target.table, expected).catch(async (error: Error) => {
           throw new Error(`${error.message}: ${JSON.stringify(await penstock.metrics(pipePath))}`)
         })
       })
       await penstock.deletePipe(pipePath)
-      await engine.query(`DROP TABLE ${place.table}`)
+      await engine.query(`DROP TABLE ${target.table}`)
       return measured
     },
     measurePeer: (reader, batchRows) =>
@@ -80,7 +80,7 @@ export async function fillLog(parts: ChangesParts, round: number): Promise<Fille
   }
 }
 
-/** The statement ends each transaction itself. */
+/** The statement commits each transaction. */
 function transactionsText(table: string, transactions: number): string {
   const idAt = (transaction: string): string => `(${transaction}) * ${rowsPerTransaction}`
   return `
@@ -96,7 +96,7 @@ function transactionsText(table: string, transactions: number): string {
 
 interface Expected {
   engine: EngineServer
-  /** All but those of the last transaction are changed. */
+  /** The rows of all transactions but the last are updated. */
   rows: number
 }
 
@@ -109,7 +109,7 @@ async function measurePeer(
   await makeReplica(engine, table)
   const whole: PostgresPeerTask = { ...task, engine: { url: engine.url, ...engine.user }, table }
   const measured = await runPeerProgram('pipes-peer-postgres.ts', whole)
-  if (!(await isChanged(table, expected))) throw new Error('the peer has not written what the source has')
+  if (!(await isChanged(table, expected))) throw new Error('the table of the peer differs from the source')
   await engine.query(`DROP TABLE ${table}`)
   return measured
 }
@@ -117,7 +117,7 @@ async function measurePeer(
 async function untilChanged(table: string, expected: Expected): Promise<void> {
   const { engine, rows } = expected
   const deadlineMs = Date.now() + longestMs
-  // Reading all rows would be work for the engine: the last one first.
+  // Checks the last row first: reading all rows would be work for the engine.
   const last = `SELECT count() FROM ${table} WHERE order_id = ${rows - 1}`
   while (Number(await engine.query(last)) === 0 || !(await isChanged(table, expected))) {
     if (Date.now() > deadlineMs) throw new Error('the changes have not arrived')

@@ -1,5 +1,5 @@
-// Where the orders lie before they are moved: a topic of Apache Kafka, and files in a bucket. Each is filled once, and read from its
-// beginning by every contender that moves so many rows.
+// Sources of the orders: a topic of Apache Kafka, and files in a bucket. Each is filled once, and read from the beginning by
+// every contender that moves this many rows.
 import { Producer } from '@platformatic/kafka'
 import { startKafka } from '../../test/real/servers/kafka.ts'
 import { startVersitygw } from '../../test/real/servers/versitygw.ts'
@@ -11,7 +11,7 @@ import type { QueueFeed } from './queue-feed.ts'
 
 export interface KafkaFeed {
   kind: 'kafka'
-  /** Asks for a login by PLAIN. */
+  /** Requires SASL PLAIN. */
   broker: string
   username: string
   password: string
@@ -27,19 +27,19 @@ export interface ObjectFeed {
   secretKey: string
 }
 
-/** What whoever reads it must know. */
+/** Connection data of a source. */
 export type Feed = KafkaFeed | ObjectFeed | QueueFeed | KinesisFeed | PostgresFeed
 
 export interface FeedServer {
   /** With its version. */
   name: string
-  /** With the first so many orders. */
+  /** Contains the first `rows` orders. */
   feed(rows: number): Promise<KafkaFeed | ObjectFeed>
   stop(): Promise<void>
 }
 
 const partitions = 4
-/** About 100 KB, as producers that wait a few milliseconds make them. */
+/** About 100 KB, like a producer that lingers for a few milliseconds. */
 const rowsPerRecordBatch = 500
 const recordBatchesAtOnce = 16
 const fileBytes = 32 * 1_024 * 1_024
@@ -93,7 +93,7 @@ async function produce(broker: string, topic: string, rows: number): Promise<voi
   }
 }
 
-/** Orders from `begin` up to and without `end`, as whoever reads the topic has them: partition after partition. */
+/** Orders from `begin` to `end`, exclusive, in the order of a topic reader: partition after partition. */
 export function linesOfTopic(begin: number, end: number): Buffer {
   const pieces = Array.from({ length: partitions }, (): Buffer[] => [])
   for (let first = begin, next: number; first < end; first = next) {

@@ -1,5 +1,5 @@
-// A stream of Kinesis that is filled once and read from its beginning by everyone, and the bare client that reads all of it and throws
-// it away: what the server gives at most.
+// Kinesis stream that is filled once and read from the beginning by every contender, and a bare client that reads and discards
+// all of it to measure the maximum of the server.
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { findFreePort } from '../../src/lib/free-port.ts'
@@ -19,13 +19,13 @@ export interface KinesisFeed {
 export interface KinesisFeedServer {
   name: string
   feed: KinesisFeed
-  /** Gives the seconds that it took. */
+  /** Returns the duration in seconds. */
   readAll(): Promise<number>
   stop(): Promise<void>
 }
 
 const shards = 4
-/** About 20 KB: producers gather rows into records of up to 25 KB, which is what a record is paid by. */
+/** About 20 KB: producers aggregate rows into records of up to 25 KB, the billing unit. */
 const rowsPerRecord = 100
 const recordsPerPut = 200
 const answerBytes = 10 * 1_024 * 1_024
@@ -88,10 +88,10 @@ async function readShard(endpoint: string, agent: Agent, stream: string, shard: 
   }
 }
 
-/** The iterator of what follows stands before the records. */
+/** The next iterator precedes the records. */
 const headBytes = 1_000
 
-/** Gives the beginning of the answer. Nobody looks at the signature, but one must be there. */
+/** Returns the beginning of the answer. The server does not verify the signature, but requires one. */
 function ask(endpoint: string, agent: Agent, action: string, input: object): Promise<string> {
   const headers = {
     'content-type': 'application/x-amz-json-1.1',

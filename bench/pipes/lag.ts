@@ -1,5 +1,5 @@
-// How old changes are when they can be read in the engine: while 20,000 changes a second are written, an order is inserted every 100 ms
-// and looked for until it is there.
+// Age of changes when they become readable in the engine: during 20,000 changes per second, inserts an order every 100 ms and
+// polls for it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
@@ -70,7 +70,7 @@ async function writeChanges(
       if (dueMs > performance.now()) await sleep(dueMs - performance.now())
       transactions++
       const [begin, middle, end] = [transactions - 1, transactions, transactions + 1].map((n) => n * rowsPerTransaction)
-      // Several statements in one text are one transaction.
+      // Several statements in one query are one transaction.
       await client.query(
         `UPDATE ${table} SET status = '${changedStatus}' WHERE order_id >= ${begin} AND order_id < ${middle};
          INSERT INTO ${table} ${ordersText(String(middle), String(end))}`,
@@ -87,14 +87,14 @@ async function insertProbes(source: PostgresFeedServer, endMs: number, insertedA
       const dueMs = beganAtMs + insertedAtMs.length * probeEveryMs
       if (dueMs > performance.now()) await sleep(dueMs - performance.now())
       const number = firstProbe + insertedAtMs.length
-      // Before it is sent: what PostgreSQL takes for it counts.
+      // Before sending: the time that PostgreSQL needs counts too.
       insertedAtMs.push(performance.now())
       await client.query(`INSERT INTO ${table} ${ordersText(String(number), String(number + 1))}`)
     }
   })
 }
 
-/** The lag of each, in the order in which they were inserted. */
+/** Lag of each probe, in insert order. */
 async function watchProbes(engine: EngineServer, endMs: number, insertedAtMs: number[]): Promise<number[]> {
   const lagsMs: number[] = []
   while (performance.now() < endMs || lagsMs.length < insertedAtMs.length) {
@@ -114,7 +114,7 @@ async function withClient<Result>(
 ): Promise<Result> {
   const { host, port, database: name, username: user, password } = source.feed(table)
   const client = new pg.Client({ host, port, database: name, user, password })
-  // Without a listener, a connection that is lost between two queries would end the process.
+  // Without a listener, a connection lost between two queries would end the process.
   client.on('error', () => undefined)
   try {
     await client.connect()

@@ -1,25 +1,25 @@
-// The limit: the rows are there already as the bodies of inserts, and go to the engine over a bare socket, one after the other.
+// Limit: prepared insert bodies in memory, sent to the engine over a bare socket, one after another.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { fullName, type TableRef } from '../../src/engine/side-tables.ts'
 import { markerColumn, markerOf } from '../../src/engine/table-delivery.ts'
-import { findPassage, passageText, viewText } from '../../src/engine/view-text.ts'
+import { nullTableText, planView, viewText } from '../../src/engine/view-text.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { columns, usualRowBytes } from './orders.ts'
 
 export type BodyEncoding = 'plain' | 'gzip'
 
-/** What Penstock sends at once. */
+/** Insert size of Penstock. */
 const insertBytes = 32 * 1_024 * 1_024
 
 export interface Bodies {
   plain: Buffer[]
-  /** Not compressed, only wrapped: what Penstock sends. */
+  /** gzip with stored (uncompressed) blocks, as Penstock sends. */
   gzip: Buffer[]
 }
 
-/** `linesOf`: orders from one number up to another, in the order in which the source gives them. */
+/** `linesOf` returns orders from one number to another in the order of the source. */
 export function makeBodies(rows: number, linesOf: (begin: number, end: number) => Buffer): Bodies {
   const rowsPerBody = Math.floor(insertBytes / usualRowBytes)
   const plain: Buffer[] = []
@@ -29,7 +29,7 @@ export function makeBodies(rows: number, linesOf: (begin: number, end: number) =
   return { plain, gzip: plain.map((body) => gzipSync(body, { level: 0 })) }
 }
 
-/** Gives the seconds that it took. */
+/** Returns the duration in seconds. */
 export async function sendAll(
   engine: EngineServer,
   table: string,
@@ -41,26 +41,28 @@ export async function sendAll(
   return (performance.now() - beganAtMs) / 1_000
 }
 
-/** One block each, however many rows it has. */
+/** One block per insert, whatever its number of rows. */
 const oneBlock = {
   max_insert_block_size: '1000000000',
   min_insert_block_size_rows: '1000000000',
   min_insert_block_size_bytes: String(1024 ** 3),
 }
 
-/** As Penstock inserts where the engine does not know tokens: through a view of each insert's own, which marks the rows. */
-export async function sendAllMarked(engine: EngineServer, place: TableRef, bodies: Buffer[]): Promise<number> {
+/**
+ * Inserts as Penstock does into an engine without deduplication tokens: through one view per insert that adds the marker column.
+ */
+export async function sendAllMarked(engine: EngineServer, target: TableRef, bodies: Buffer[]): Promise<number> {
   const there = [...columns, { name: markerColumn, type: 'String' }].map((column) => ({ ...column, default_kind: '' }))
   const named = columns.map(({ name }) => ({ column: name, field: name }))
   const shape = { format: 'JSONEachRow' as const, fields: columns, columns: named }
   const beganAtMs = performance.now()
   for (const [index, body] of bodies.entries()) {
-    const passage = findPassage(shape, there, { marker: markerOf(`${place.table} ${index}`), mayHaveNulls: false })
-    if (!passage) throw new Error('orders do not go through a view')
-    const from = { ...place, table: `${place.table}_${index}_rows` }
-    const view = fullName({ ...place, table: `${place.table}_${index}_view` })
-    await engine.query(passageText(fullName(from), passage))
-    await engine.query(viewText(view, { from, to: place, passage }))
+    const plan = planView(shape, there, { marker: markerOf(`${target.table} ${index}`), mayHaveNulls: false })
+    if (!plan) throw new Error('orders cannot be inserted through a view')
+    const from = { ...target, table: `${target.table}_${index}_rows` }
+    const view = fullName({ ...target, table: `${target.table}_${index}_view` })
+    await engine.query(nullTableText(fullName(from), plan))
+    await engine.query(viewText(view, { from, to: target, plan }))
     await sendOne(engine, { table: fullName(from), body, encoding: 'gzip', settings: oneBlock })
     await engine.query(`DROP TABLE ${view}`)
     await engine.query(`DROP TABLE ${fullName(from)}`)

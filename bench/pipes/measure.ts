@@ -1,4 +1,4 @@
-// One measurement: every contender gets an empty table of the same kind, and counts only when all rows are in it.
+// One measurement: every contender gets an empty table of the same kind, and its time ends when all rows are in it.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineColumn } from '../../src/engine/engine.ts'
@@ -16,9 +16,9 @@ import type { Penstock } from './penstock.ts'
 
 export interface Measurement {
   seconds: number
-  /** When it was not as many as the others have moved. */
+  /** Set when it differs from the rows of the case. */
   rows?: number
-  /** Of the process that moves the rows, with all its threads. Not of the limit, which is in the process of the benchmark. */
+  /** CPU time of the process that moves the rows, all threads. Undefined for the limit, which runs in the benchmark process. */
   cpuSeconds?: number
   peakMegabytes?: number
 }
@@ -37,9 +37,9 @@ export interface Work<Source = Feed> {
 }
 
 export const database = 'default'
-const lookEveryMs = 50
-/** As long as much is missing: whoever looks takes from the engine what the limit has to itself. */
-const lookSeldomMs = 250
+const pollMs = 50
+/** Polling interval while most rows are missing: polling costs the engine CPU that the limit does not lose. */
+const slowPollMs = 250
 const longestSilenceMs = 60_000
 const peerTimeoutMs = 300_000
 let tables = 0
@@ -55,7 +55,7 @@ export async function measureLimit(
   })
 }
 
-/** `bodies` are in gzip. */
+/** `bodies` are gzip. */
 export async function measureMarked(
   { engine, rows }: Pick<Work, 'engine' | 'rows'>,
   bodies: Buffer[],
@@ -117,7 +117,7 @@ export async function measurePenstock(
   })
 }
 
-/** What a process takes while something is done. */
+/** Resources that a process uses during the work. */
 export async function measureProcess(pid: number, work: () => Promise<void>): Promise<Measurement> {
   forgetPeak(pid)
   const cpuBefore = cpuSeconds(pid)
@@ -132,7 +132,7 @@ export async function measureProcess(pid: number, work: () => Promise<void>): Pr
 
 const secondsSince = (beganAtMs: number): number => (performance.now() - beganAtMs) / 1_000
 
-/** `use` fills a table that is not there yet with the first orders. */
+/** Creates a table, lets `use` fill it with the first orders, and checks them. */
 export async function inTable<Measured extends Measurement>(
   engine: EngineServer,
   rows: number,
@@ -152,7 +152,7 @@ async function makeTable(engine: EngineServer, table: string, more: EngineColumn
   await engine.query(`CREATE TABLE ${table} (${definitions}) ENGINE = MergeTree ORDER BY (${sortingKey.join(', ')})`)
 }
 
-/** The parts know how many rows they have: to count them would be work for the engine. */
+/** Reads row counts from the part metadata: counting rows would be work for the engine. */
 async function untilThere(
   engine: EngineServer,
   table: string,
@@ -169,6 +169,6 @@ async function untilThere(
     if (there !== last) changedAtMs = performance.now()
     last = there
     if (performance.now() - changedAtMs > longestSilenceMs) throw new Error(`only ${there} rows have arrived`)
-    await sleep(there < rows * 0.8 ? lookSeldomMs : lookEveryMs)
+    await sleep(there < rows * 0.8 ? slowPollMs : pollMs)
   }
 }

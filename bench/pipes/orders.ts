@@ -1,5 +1,5 @@
-// The rows that are moved: orders of a shop, as JSON of about 200 bytes. The same number always gives the same row, so that every
-// contender moves the same bytes and what has arrived can be checked.
+// Rows of the benchmark: shop orders as JSON of about 200 bytes. A number always yields the same row, so that every contender
+// moves the same bytes and the result can be checked.
 
 export const columns = [
   { name: 'order_id', type: 'UInt64' },
@@ -14,7 +14,7 @@ export const columns = [
   { name: 'discount', type: 'Float64' },
 ]
 
-/** With the newline, of a few million. */
+/** Average of a few million rows, including the newline. */
 export const usualRowBytes = 196
 
 export const sortingKey = ['created_at', 'order_id']
@@ -52,7 +52,7 @@ export function orderOf(number: number): string {
   )
 }
 
-/** Orders from `begin` up to and without `end`, a line each. */
+/** Orders from `begin` to `end`, exclusive, one per line. */
 export function linesOf(begin: number, end: number): Buffer {
   const lines: string[] = []
   for (let number = begin; number < end; number++) lines.push(orderOf(number))
@@ -60,18 +60,18 @@ export function linesOf(begin: number, end: number): Buffer {
   return Buffer.from(lines.join('\n'))
 }
 
-/** What the ids of so many orders add up to. */
+/** Sum of the ids of the first `count` orders. */
 export function sumOfIds(count: number): number {
   return (count * (count - 1)) / 2
 }
 
 let lastSecond = Number.NaN
-let lastMoment = ''
+let latestTimestamp = ''
 
 function momentOf(second: number): string {
   if (second !== lastSecond) {
     lastSecond = second
-    lastMoment = new Date(second * 1_000).toISOString().slice(0, 19).replace('T', ' ')
+    latestTimestamp = new Date(second * 1_000).toISOString().slice(0, 19).replace('T', ' ')
   }
-  return lastMoment
+  return latestTimestamp
 }

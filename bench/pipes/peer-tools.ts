@@ -1,4 +1,4 @@
-// What the programs share that move rows beside Penstock: the client of ClickHouse's makers, and how they say what they took.
+// Shared parts of the peers: the official ClickHouse client, and the output of measurements.
 import { join } from 'node:path'
 import { peakMegabytes } from './peak-memory.ts'
 
@@ -16,7 +16,7 @@ export interface PeerEngine {
 
 export type Insert = (rows: unknown[]) => Promise<void>
 
-/** The little that is used of @clickhouse/client, which is installed only when the benchmark runs. */
+/** The used part of @clickhouse/client, which is installed only when the benchmark runs. */
 interface Client {
   insert(parameters: { table: string; values: unknown[]; format: 'JSONEachRow' }): Promise<unknown>
   close(): Promise<void>
@@ -27,7 +27,7 @@ interface ClientModule {
 
 const clientFile = join(import.meta.dirname, '..', 'node_modules', '@clickhouse', 'client', 'dist', 'index.js')
 
-/** `move` gives the seconds that it took. Prints them, with what else was taken, as JSON. */
+/** `move` returns the duration in seconds. Prints it with the resource usage as JSON. */
 export async function runPeer(
   engine: PeerEngine,
   table: string,
@@ -39,16 +39,16 @@ export async function runPeer(
     await client.insert({ table, values, format: 'JSONEachRow' })
   })
   await client.close()
-  printFigures(seconds)
+  printMetrics(seconds)
 }
 
-/** For whoever started this process. */
-export function printFigures(seconds: number): void {
+/** Read by the parent process. */
+export function printMetrics(seconds: number): void {
   const { userCPUTime, systemCPUTime } = process.resourceUsage()
-  const figures: PeerMetrics = {
+  const metrics: PeerMetrics = {
     seconds,
     cpuSeconds: (userCPUTime + systemCPUTime) / 1_000_000,
     peakMegabytes: peakMegabytes(process.pid),
   }
-  console.log(JSON.stringify(figures))
+  console.log(JSON.stringify(metrics))
 }

@@ -1,4 +1,4 @@
-// Penstock as a process, with one pipe at a time: created over the API, and deleted when its rows have arrived.
+// Penstock process with one pipe at a time: created over the API, and deleted when its rows have arrived.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeFlags } from '../../bin/launch.js'
@@ -12,7 +12,7 @@ import { pipeOf, serviceOf, type TableRef } from './pipe-requests.ts'
 
 export interface Penstock {
   pid: number
-  /** Resolves with its path when it is created; from then on it runs. */
+  /** Resolves with the path of the pipe, which runs from then on. */
   createPipe(feed: Feed, engine: EngineServer, table: TableRef): Promise<string>
   metrics(pipePath: string): Promise<PipeMetrics>
   command(pipePath: string, command: 'start' | 'stop'): Promise<void>
@@ -27,7 +27,7 @@ const stateTimeoutMs = 30_000
 
 export interface PenstockOptions {
   folder: string
-  /** For the Node that runs it. */
+  /** Flags of Node. */
   flags: string[]
   environment: Record<string, string>
 }

@@ -1,4 +1,4 @@
-// What the benchmark asks Penstock for: services for its engines, and a pipe for each kind of source.
+// API requests of the benchmark: services for its engines, and a pipe for each kind of source.
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import type { Feed, KafkaFeed, ObjectFeed } from './feeds.ts'
 import type { KinesisFeed } from './kinesis-feed.ts'
@@ -28,7 +28,7 @@ export function pipeOf(feed: Feed, { database, table }: TableRef): object {
       columns,
       tableDefinition: { engine: { type: 'MergeTree' }, sortingKey },
     },
-    // The last rows of a stream wait for more of them to come: by themselves 5 s, which would be most of what is measured.
+    // The last rows of a stream wait for a full batch: the default of 5 s would be most of the measured time.
     settings: { streaming_max_insert_wait_ms: 500 },
   }
 }
@@ -40,7 +40,7 @@ function sourceOf(feed: Exclude<Feed, PostgresFeed>): object {
   return { objectStorage: objectSource(feed) }
 }
 
-/** What the queue tells of is all there is. */
+/** The queue announces all objects; the bucket is not listed. */
 function followed({ queueUrl }: QueueFeed): object {
   return { isContinuous: true, queueUrl, skipInitialLoad: true }
 }
@@ -78,7 +78,7 @@ function kinesisSource({ region, stream, accessKeyId, secretKey }: KinesisFeed):
   }
 }
 
-/** What it is promised for: changes are in the engine after a second, not after the minute that is the default. */
+/** The promise is for 1 s; the default is one minute. */
 export const syncIntervalSeconds = 1
 
 function postgresSource(feed: PostgresFeed, targetTable: string): object {

@@ -1,11 +1,11 @@
-// PostgreSQL as a source: the same orders as everywhere, in a table, and changes of them in its log.
+// PostgreSQL source: the same orders in a table, and their changes in the WAL.
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { startDebianPostgres } from '../../test/real/servers/postgres.ts'
 import { channels, countries, firstSecond, ordersPerSecond, products, statuses } from './orders.ts'
 
-/** What whoever reads it must know. Everybody connects with TLS. */
+/** Connection data of the source. All connections use TLS. */
 export interface PostgresFeed {
   kind: 'postgres'
   host: string
@@ -13,7 +13,7 @@ export interface PostgresFeed {
   database: string
   username: string
   password: string
-  /** A file with the certificate of the authority. */
+  /** Path of the CA certificate. */
   caFile: string
   table: string
 }
@@ -26,7 +26,7 @@ export interface PostgresFeedServer {
   stop(): Promise<void>
 }
 
-/** Of a change of an order; no order begins with it. */
+/** Status of updated orders; no inserted order has it. */
 export const changedStatus = 'changed'
 
 export async function startPostgresFeed(folder: string): Promise<PostgresFeedServer> {
@@ -41,7 +41,7 @@ export async function startPostgresFeed(folder: string): Promise<PostgresFeedSer
   }
 }
 
-/** With the first orders. */
+/** Fills the table with the first orders. */
 export async function makeOrders(server: PostgresFeedServer, table: string, count: number): Promise<void> {
   await server.query(`
     CREATE TABLE ${table} (
@@ -50,11 +50,11 @@ export async function makeOrders(server: PostgresFeedServer, table: string, coun
       unit_price double precision NOT NULL, discount double precision NOT NULL
     );
     INSERT INTO ${table} ${ordersText('0', String(count))}`)
-  // Whoever reads a row first would have to find out that it is committed, and write that down.
+  // Sets the hint bits, which the first reader would have to write otherwise.
   await server.query(`VACUUM (ANALYZE) ${table}`)
 }
 
-/** A query for the orders from `begin` up to and without `end`, the same as `orderOf` gives. */
+/** Query for the orders from `begin` to `end`, exclusive, equal to those of `orderOf`. */
 export function ordersText(begin: string, end: string): string {
   const pick = (list: string[], shift: number): string =>
     `('{${list.join(',')}}'::text[])[1 + (mixed >> ${shift}) % ${list.length}]`
@@ -66,7 +66,7 @@ export function ordersText(begin: string, end: string): string {
           FROM generate_series((${begin})::bigint, (${end})::bigint - 1) number) orders`
 }
 
-/** A table as Penstock makes it for the orders of this source, without what it adds for itself. */
+/** Table as Penstock creates it for this source, without the columns that Penstock adds. */
 export async function makeReplica(engine: EngineServer, table: string): Promise<void> {
   const types = await engine.query("SELECT name FROM system.data_type_families WHERE name = 'DateTime64'")
   await engine.query(`

@@ -1,5 +1,5 @@
-// The limits of what PostgreSQL can give: the text of COPY, piped by programs of others into one insert, and the log, read by
-// PostgreSQL's own client and thrown away.
+// Limits of PostgreSQL: the text of COPY, piped by psql into one insert of curl, and the WAL, read by pg_recvlogical and
+// discarded.
 import type { EngineServer } from '../../test/real/servers/engine.ts'
 import { cleanEnvironment, run } from '../processes.ts'
 import type { Measurement } from './measure.ts'
@@ -7,7 +7,7 @@ import type { PostgresFeed } from './postgres-feed.ts'
 
 const timeoutMs = 300_000
 
-/** `whole`: curl has all rows in its memory before it sends them; `streamed`: it sends what it has. */
+/** `whole`: curl buffers all rows before sending; `streamed`: curl sends while reading. */
 export type PipeKind = 'whole' | 'streamed'
 
 const uploads: Record<PipeKind, string> = { whole: '--data-binary @-', streamed: '--request POST --upload-file -' }
@@ -33,7 +33,7 @@ export async function copyAll(
   return { seconds: (performance.now() - beganAtMs) / 1_000, bytes: Number(printed) }
 }
 
-/** Up to a place in the log. */
+/** Reads up to an LSN. */
 export async function readLog(
   feed: PostgresFeed,
   { slot, publication, end }: { slot: string; publication: string; end: string },

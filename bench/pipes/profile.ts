@@ -1,4 +1,4 @@
-// Where the CPU time of Penstock goes while it moves rows: the functions with the most self time in its main thread.
+// CPU profile of Penstock while it moves rows: the functions with the most self time in the main thread.
 import { longest, profileFlags, takeProfiles } from '../cpu-profile.ts'
 
 const shown = 30
@@ -8,7 +8,7 @@ export function pipeProfileFlags(folder: string): string[] {
 }
 
 export function profileText(folder: string, rows: number): string {
-  // The other threads write to the database, or hash passwords.
+  // The other threads write to the database or hash passwords.
   const [busiest] = takeProfiles(folder).toSorted((one, other) => other.busyMicros - one.busyMicros)
   if (!busiest) return 'nothing was profiled'
   const perMillion = (micros: number): string => ((micros * 1_000) / rows).toFixed(0).padStart(7)

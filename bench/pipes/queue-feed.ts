@@ -1,5 +1,5 @@
-// Files in a bucket and queues that tell of them: everyone gets a queue of their own, because what has been read is gone from it. And
-// the bare client that follows such a queue, reads the files and throws them away.
+// Files in a bucket and queues that announce them. Each contender gets its own queue, because reading empties it. Includes a bare
+// client that follows a queue, reads the files and discards them.
 
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
@@ -16,14 +16,14 @@ export interface QueueFeed extends Omit<ObjectFeed, 'kind'> {
 
 export interface QueueFeedServer {
   name: string
-  /** With a queue that has not told anybody yet. */
+  /** With a new, full queue. */
   newFeed(): Promise<QueueFeed>
-  /** Gives the seconds that it took. */
+  /** Returns the duration in seconds. */
   readAll(): Promise<number>
   stop(): Promise<void>
 }
 
-/** What Firehose, which most files behind such queues are written by, gathers unless it is told otherwise. */
+/** Default buffer size of Firehose, which writes most files behind such queues. */
 const fileBytes = 5 * 1_024 * 1_024
 const messagesAtOnce = 10
 

@@ -1,11 +1,11 @@
-// What the benchmark of pipes prints: a table of medians and ratios, how memory grows, and the promised figures.
+// Report of the pipe benchmark: medians and ratios, memory growth, and promises.
 import { median, type Promised } from '../report.ts'
 import type { Measurement, MemorySample } from './measure.ts'
 
 export interface Series {
   name: string
   title: string
-  /** One of each round. */
+  /** One per round. */
   measurements: Measurement[]
 }
 
@@ -20,7 +20,7 @@ export interface CaseResult {
   promised: { ofLimit?: number; timesPeer?: number }
 }
 
-/** The median over rounds of the ratio within a round: the machine's mood changes both sides of it alike. */
+/** Median over rounds of the ratio within a round: other load on the machine affects both sides alike. */
 function speedAgainst(result: CaseResult, name: string, other: string): number | undefined {
   const of = (wanted: string): Measurement[] | undefined =>
     result.series.find((series) => series.name === wanted)?.measurements
@@ -29,7 +29,7 @@ function speedAgainst(result: CaseResult, name: string, other: string): number |
   return median(one.map((measured, round) => rateOf(result, measured) / rateOf(result, against[round]!)))
 }
 
-/** The same against whichever limit is the slower one of the round. */
+/** Ratio to the slower limit of each round. */
 function speedOfLimit(result: CaseResult, name: string): number | undefined {
   const measurements = result.series.find((series) => series.name === name)?.measurements ?? []
   const limits = result.series.filter((series) => result.limits.includes(series.name))
@@ -39,13 +39,13 @@ function speedOfLimit(result: CaseResult, name: string): number | undefined {
   return median(measurements.map((measured, round) => rateOf(result, measured) / limitOf(round)))
 }
 
-/** The fastest of the peers, by its median. */
+/** The peer with the highest median. */
 function bestPeer(result: CaseResult): string | undefined {
   const peers = result.series.filter(({ name }) => name.startsWith('peer'))
   return peers.toSorted((one, other) => medianRate(result, other) - medianRate(result, one))[0]?.name
 }
 
-/** Rows a second. */
+/** Rows per second. */
 function rateOf({ rows }: CaseResult, measured: Measurement): number {
   return (measured.rows ?? rows) / measured.seconds
 }
@@ -112,7 +112,7 @@ export interface Growth {
   seconds: number
   idleMegabytes: number
   peakMegabytes: number
-  /** In the second half: what a worker needs at all, it has by then. */
+  /** Growth in the second half, after the fixed needs of a worker are allocated. */
   perMillionRows: number
 }
 
@@ -127,7 +127,7 @@ export function growthOf(samples: MemorySample[], rows: number, idleMegabytes: n
   }
 }
 
-/** Of the straight line that is nearest to the points. */
+/** Slope of the linear regression. */
 function slopeOf(points: [number, number][]): number {
   const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
   const [meanX, meanY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))]

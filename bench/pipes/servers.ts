@@ -1,4 +1,4 @@
-// What the benchmark needs around the contenders: engines, sources and Penstock, each started when it is first asked for.
+// Servers of the benchmark: engines, sources and Penstock, each started when it is first requested.
 import { startModernEngine } from '../../test/real/servers/chdb.ts'
 import { startClickHouse } from '../../test/real/servers/clickhouse.ts'
 import type { EngineServer } from '../../test/real/servers/engine.ts'
@@ -17,20 +17,20 @@ export interface Servers {
   kinesis(rows: number): Promise<KinesisFeedServer>
   queue(rows: number): Promise<QueueFeedServer>
   postgres(): Promise<PostgresFeedServer>
-  /** Of each name there is one process. */
+  /** One process per name. */
   penstock(name: string, environment?: Record<string, string>): Promise<Penstock>
   stop(): Promise<void>
 }
 
 export interface ServersOptions {
   folder: string
-  /** For the Node that runs Penstock. */
+  /** Node flags for Penstock. */
   flags: string[]
   starting(name: string): void
 }
 
-/** As often as Debian has set it. Tests do not want to wait for its log so long; to write it more often is work for the engine. */
-const startUsualClickHouse = (): Promise<EngineServer> => startClickHouse({ logEveryMs: 7_500 })
+/** Flush interval of the query log as Debian sets it. Tests use a shorter one, which costs the engine CPU. */
+const startUsualClickHouse = (): Promise<EngineServer> => startClickHouse({ logFlushMs: 7_500 })
 
 export function makeServers({ folder, flags, starting }: ServersOptions): Servers {
   const started = new Map<string, Promise<{ stop(): Promise<void> }>>()

@@ -1,5 +1,5 @@
-// A database in memory that answers the statements by which runners share pipes, and counts what a real one would have to do.
-// The statements are the real ones: one that it does not know is an error, so that it cannot fall behind them unnoticed.
+// In-memory database that answers the statements by which runners share pipes, and counts their load. The statements are the real
+// ones: an unknown statement is an error, so that the simulation cannot fall behind them unnoticed.
 import type { Sql, SqlValues, Statement } from '../../src/database/sql.ts'
 import { defaultScaling } from '../../src/pipes/scaling.ts'
 import { listPipesToRun, type PipeToRun } from '../../src/pipes/store.ts'
@@ -48,10 +48,10 @@ const pipeColumns = {
 
 export class SimulatedDatabase {
   readonly load: Load = { statements: 0, rowsRead: 0, rowsWritten: 0 }
-  /** Counts what changes who works on what. Renewals do not. */
+  /** Changes of which runner works on which pipe. Renewals do not count. */
   changes = 0
   readonly #pipes = new Map<string, PipeRow>()
-  /** Every pipe has one worker at most here. */
+  /** A pipe has at most one worker here. */
   readonly #workers = new Map<string, WorkerRow>()
   readonly #workersOfRunner = new Map<string, Set<WorkerRow>>()
   readonly #runners = new Map<string, string>()
@@ -79,7 +79,7 @@ export class SimulatedDatabase {
   readonly write = ((name: keyof ProgressWrites, input: never) =>
     progressWrites[name]({ sql: this.#sql, vault: undefined as never }, input)) as RunnerDatabase['write']
 
-  /** What a look reads, without counting it: the looks of one moment share it. */
+  /** Rows of a survey, without counting the reads: the runners of one step share the survey. */
   async listAll(): Promise<{ pipes: PipeToRun[]; workers: ListedWorker[] }> {
     const before = { ...this.load }
     if (this.#listedPipes.length === 0) this.#listedPipes = await listPipesToRun(this.#sql)
@@ -97,7 +97,7 @@ export class SimulatedDatabase {
     this.load.rowsRead += this.rows + runners
   }
 
-  /** Pipes whose lease is over or that nobody ever had. */
+  /** Number of pipes that no runner holds, or whose lease has expired. */
   countVacant(now: string): number {
     let held = 0
     for (const worker of this.#workers.values()) if (worker.expires_at > now) held++

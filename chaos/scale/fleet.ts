@@ -1,9 +1,9 @@
-// Many runners on one simulated database, in time that is counted and not waited for. Within a step all who look see the same, as they
-// do in a database that many read at once; what they claim then is decided one by one.
+// Many runners on one simulated database, in simulated time. Within a step all runners see the same rows, as with concurrent
+// reads of one database; their claims are then decided one after another.
 import { type Survey, survey } from '../../src/runner/plan.ts'
 import type { Random } from '../random.ts'
 import { type Load, SimulatedDatabase } from './database.ts'
-import { type Habits, leaseMs, SimulatedRunner, type Tally } from './runner.ts'
+import { type ClaimBehavior, type ClaimCounts, leaseMs, SimulatedRunner } from './runner.ts'
 
 const stepMs = 250
 /** One batch of claims takes 25 ms. */
@@ -11,17 +11,17 @@ const batchesPerStep = 10
 
 const realClock = { date: Date.now, performance: performance.now }
 
-export interface Stretch {
-  /** Of the simulated time, the calm at its end included. */
+export interface SimulationResult {
+  /** Simulated time, including the quiet period at its end. */
   seconds: number
-  /** Until the last change. */
+  /** Time until the last change. */
   movingSeconds: number
   load: Load
   /** In the busiest second. */
   mostStatements: number
   mostRowsRead: number
-  tally: Tally
-  /** Until so many of the pipes that had nobody at the beginning or since had a worker again; undefined when it did not happen. */
+  claimCounts: ClaimCounts
+  /** Time until half of the largest number of vacant pipes had a worker again; undefined when this did not happen. */
   halfTakenSeconds: number | undefined
   allTakenSeconds: number | undefined
   fewest: number
@@ -31,27 +31,27 @@ export interface Stretch {
 export class Fleet {
   readonly database: SimulatedDatabase
   readonly #random: Random
-  readonly #habits: Habits
+  readonly #behavior: ClaimBehavior
   readonly #pipes: number
   #runners: SimulatedRunner[] = []
-  readonly #tally: Tally = { claims: 0, refused: 0, givenBack: 0 }
+  readonly #claimCounts: ClaimCounts = { claims: 0, refused: 0, givenBack: 0 }
   #nowMs: number
   #started = 0
   #stepKey: string | undefined
   #seen: { key: string; survey: Survey } | undefined
 
-  constructor(parts: { pipes: number; random: Random; habits: Habits; nowMs: number }) {
+  constructor(parts: { pipes: number; random: Random; behavior: ClaimBehavior; nowMs: number }) {
     this.database = new SimulatedDatabase(parts.pipes)
     this.#pipes = parts.pipes
     this.#random = parts.random
-    this.#habits = parts.habits
+    this.#behavior = parts.behavior
     this.#nowMs = parts.nowMs
-    // Leases take the time from the process.
+    // Leases read the clock of the process.
     Date.now = () => this.#nowMs
     performance.now = () => this.#nowMs
   }
 
-  /** Gives the process its own time back. */
+  /** Restores the real clock. */
   close(): void {
     Date.now = realClock.date
     performance.now = realClock.performance
@@ -65,21 +65,27 @@ export class Fleet {
     const { database } = this
     for (let index = 0; index < count; index++) {
       const startsMs = this.#nowMs + this.#random.below(withinMs)
-      const parts = { database, random: this.#random, habits: this.#habits, tally: this.#tally, startsMs }
+      const parts = {
+        database,
+        random: this.#random,
+        behavior: this.#behavior,
+        claimCounts: this.#claimCounts,
+        startsMs,
+      }
       this.#runners.push(new SimulatedRunner(`runner-${this.#started++}`, parts))
     }
   }
 
-  /** Without a word. */
+  /** Stops runners without releasing their leases. */
   kill(count: number): void {
     this.#runners = this.#random.shuffle(this.#runners).slice(count)
   }
 
-  /** For so long, or until nothing changes any more. */
-  async run(options: { seconds: number; untilCalm: boolean }): Promise<Stretch> {
+  /** Runs for a time, or until nothing changes any more. */
+  async run(options: { seconds: number; untilCalm: boolean }): Promise<SimulationResult> {
     const beginMs = this.#nowMs
     const load = { ...this.database.load }
-    const tally = { ...this.#tally }
+    const claimCounts = { ...this.#claimCounts }
     let second = { ...load }
     let mostStatements = 0
     let mostRowsRead = 0
@@ -106,10 +112,10 @@ export class Fleet {
         mostRowsRead = Math.max(mostRowsRead, now.rowsRead - second.rowsRead)
         second = { ...now }
       }
-      // Leases are over, and everybody has looked since.
+      // All leases have expired by then, and every runner has surveyed since.
       if (options.untilCalm && this.#nowMs - calmSinceMs > leaseMs + 20_000) break
     }
-    const after = this.#tally
+    const after = this.#claimCounts
     const workers = this.#runners.map((runner) => runner.workers)
     const inSeconds = (ms: number | undefined) =>
       ms === undefined || mostVacant === 0 ? undefined : (ms - beginMs) / 1000
@@ -123,10 +129,10 @@ export class Fleet {
       },
       mostStatements,
       mostRowsRead,
-      tally: {
-        claims: after.claims - tally.claims,
-        refused: after.refused - tally.refused,
-        givenBack: after.givenBack - tally.givenBack,
+      claimCounts: {
+        claims: after.claims - claimCounts.claims,
+        refused: after.refused - claimCounts.refused,
+        givenBack: after.givenBack - claimCounts.givenBack,
       },
       halfTakenSeconds: inSeconds(halfMs),
       allTakenSeconds: inSeconds(allMs),
@@ -138,7 +144,7 @@ export class Fleet {
   async #step(): Promise<void> {
     const seenSince = new Date(this.#nowMs - leaseMs).toISOString()
     const look = async () => ({ survey: await this.#survey(), runners: this.database.listRunners(seenSince) })
-    // Made before anybody changes anything in this step.
+    // Before any runner changes something in this step.
     await this.#survey()
     for (const runner of this.#random.shuffle(this.#runners)) await runner.tick(this.#nowMs, look)
     for (let batch = 0; batch < batchesPerStep; batch++) {
@@ -149,7 +155,7 @@ export class Fleet {
     this.#stepKey = undefined
   }
 
-  /** The same for the whole step, and made again only when something would be seen otherwise. */
+  /** Shared by all runners of a step; rebuilt only when its result would differ. */
   async #survey(): Promise<Survey> {
     const now = this.#now()
     this.#stepKey ??= `${this.database.changes}/${this.database.countVacant(now)}`

@@ -1,5 +1,5 @@
-// One runner of the simulation: the real leases and the real plan, over places in which nobody works. What takes time in a real one is
-// given to it by its fleet, batch by batch.
+// One runner of the simulation: the real leases and the real plan, but workers that do nothing. The fleet decides how many claims
+// fit into a step.
 
 import type { WorkerLease } from '../../src/progress/store.ts'
 import { type LeasedWorkers, Leases } from '../../src/runner/leases.ts'
@@ -11,19 +11,19 @@ import type { SimulatedDatabase } from './database.ts'
 export const leaseMs = 15_000
 const leaseTimes = { leaseMs, renewEveryMs: 5_000, giveUpMs: 12_000 }
 const lookEveryMs = 1_000
-/** As in the runner. */
+/** As in src/runner. */
 const claimsAtOnce = 16
 
-export interface Habits {
-  /** All begin with the same pipe and go on to the end of their plan, as runners did once. */
+export interface ClaimBehavior {
+  /** Claims always begin with the first pipe and continue to the end of the plan, as in earlier versions. */
   claimsInOrder: boolean
-  /** All look every second, however much there is. */
+  /** Surveys every second, whatever the number of rows. */
   looksEverySecond: boolean
 }
 
-export interface Tally {
+export interface ClaimCounts {
   claims: number
-  /** Another one was faster. */
+  /** Claims that another runner won. */
   refused: number
   givenBack: number
 }
@@ -31,23 +31,23 @@ export interface Tally {
 export interface RunnerParts {
   database: SimulatedDatabase
   random: Random
-  habits: Habits
-  /** Of the whole fleet. */
-  tally: Tally
+  behavior: ClaimBehavior
+  /** Counts of the whole fleet. */
+  claimCounts: ClaimCounts
   startsMs: number
 }
 
 interface HeldHere {
-  place: { place: WorkerLease }
+  worker: { lease: WorkerLease }
   seen: ObservedWorker
 }
 
 export class SimulatedRunner {
   readonly id: string
-  readonly #tally: Tally
+  readonly #claimCounts: ClaimCounts
   readonly #database: SimulatedDatabase
   readonly #random: Random
-  readonly #habits: Habits
+  readonly #behavior: ClaimBehavior
   readonly #held = new Map<string, HeldHere>()
   readonly #leases: Leases<HeldHere>
   #toClaim: { pipeId: string; organizationId: string; limit: number }[] = []
@@ -59,8 +59,8 @@ export class SimulatedRunner {
     this.id = id
     this.#database = parts.database
     this.#random = parts.random
-    this.#habits = parts.habits
-    this.#tally = parts.tally
+    this.#behavior = parts.behavior
+    this.#claimCounts = parts.claimCounts
     this.#nextTickMs = parts.startsMs
     const held = this.#held
     const places: LeasedWorkers<HeldHere> = {
@@ -68,13 +68,13 @@ export class SimulatedRunner {
         return [...held.values()]
       },
       claiming: new Set(),
-      has: (one) => held.get(one.place.place.pipeId) === one,
+      has: (one) => held.get(one.worker.lease.pipeId) === one,
       find: ({ pipeId }) => held.get(pipeId),
-      lose: (one) => held.delete(one.place.place.pipeId),
-      release: (place) => this.#release(place),
+      lose: (one) => held.delete(one.worker.lease.pipeId),
+      release: (lease) => this.#release(lease),
     }
     const { database } = parts
-    this.#leases = new Leases({ runnerId: id, database, places, isAlone: false, times: leaseTimes })
+    this.#leases = new Leases({ runnerId: id, database, workers: places, isAlone: false, times: leaseTimes })
   }
 
   get workers(): number {
@@ -95,39 +95,43 @@ export class SimulatedRunner {
     const { rows } = this.#database
     const random = this.#random.below(1000) / 1000
     const pace = nextLookMs({ rows, runners: runners.length, everyMs: lookEveryMs, random })
-    const { looksEverySecond, claimsInOrder } = this.#habits
+    const { looksEverySecond, claimsInOrder } = this.#behavior
     this.#nextLookMs = nowMs + (looksEverySecond ? 0 : pace - lookEveryMs / 2)
     this.#claimsUntilMs = claimsInOrder ? Number.POSITIVE_INFINITY : nowMs + pace
     const claimFrom = claimsInOrder ? 0 : this.#random.below(1_000_000) / 1_000_000
     const places = [...this.#held.values()].map(({ seen }) => seen)
-    const plan = planFrom(survey, { runners, places, claimFrom })
+    const plan = planFrom(survey, { runners, held: places, claimFrom })
     for (const { pipeId } of plan.giveBack) {
       const held = this.#held.get(pipeId)
       if (!held) continue
       this.#held.delete(pipeId)
-      this.#tally.givenBack++
-      await this.#release(held.place.place)
+      this.#claimCounts.givenBack++
+      await this.#release(held.worker.lease)
     }
     this.#toClaim = plan.claim.map(({ pipe: { pipeId, organizationId }, limit }) => ({ pipeId, organizationId, limit }))
   }
 
-  /** As many as a runner sends together. */
+  /** One batch of claims, as a runner sends it. */
   async claimSome(): Promise<void> {
     const some = this.#toClaim.splice(0, claimsAtOnce)
     for (const { pipeId, organizationId, limit } of some) {
       const { now, expiresAt } = this.#leases.expiry()
       const claim = { organizationId, pipeId, runnerId: this.id, now, expiresAt, limit }
-      const { slots, epoch, claimed } = await this.#database.write('claimWorkers', claim, organizationId)
-      this.#tally.claims++
-      if (claimed.length === 0) this.#tally.refused++
-      for (const slot of claimed) await this.#begin({ organizationId, pipeId, slot, epoch }, slots, now)
+      const { workerCount, epoch, claimed } = await this.#database.write('claimWorkers', claim, organizationId)
+      this.#claimCounts.claims++
+      if (claimed.length === 0) this.#claimCounts.refused++
+      for (const workerIndex of claimed)
+        await this.#begin({ organizationId, pipeId, workerIndex, epoch }, workerCount, now)
     }
   }
 
-  async #begin(place: WorkerLease, slots: number, now: string): Promise<void> {
-    const { pipeId, slot } = place
-    this.#held.set(pipeId, { place: { place }, seen: { pipeId, slot, slots, isEnding: false, hasCompleted: false } })
-    const told = {
+  async #begin(lease: WorkerLease, workerCount: number, now: string): Promise<void> {
+    const { pipeId, workerIndex } = lease
+    this.#held.set(pipeId, {
+      worker: { lease },
+      seen: { pipeId, workerIndex, workerCount, isEnding: false, hasCompleted: false },
+    })
+    const report = {
       state: 'running',
       reason: null,
       doing: '',
@@ -136,14 +140,14 @@ export class SimulatedRunner {
       retainedBytes: null,
       deliveredUntil: null,
     } as const
-    await this.#database.write('tellWorker', { place, pipeVersion: 1, ...told, now }, place.organizationId)
+    await this.#database.write('reportWorker', { lease, pipeVersion: 1, ...report, now }, lease.organizationId)
   }
 
-  async #release({ organizationId, pipeId, slot, epoch }: WorkerLease): Promise<void> {
+  async #release({ organizationId, pipeId, workerIndex, epoch }: WorkerLease): Promise<void> {
     const now = new Date(Date.now()).toISOString()
     await this.#database.write(
       'releaseWorkers',
-      { organizationId, pipeId, places: [{ slot, epoch }], now },
+      { organizationId, pipeId, leases: [{ workerIndex, epoch }], now },
       organizationId,
     )
   }

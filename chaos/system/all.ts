@@ -1,4 +1,4 @@
-// Every drill of the whole system. Those of pipes are in chaos/drills.ts.
+// All system drills. Pipe drills are in chaos/drills.ts.
 import { diskFailures } from './disk-failures.ts'
 import { diskFull } from './disk-full.ts'
 import { diskSlow } from './disk-slow.ts'

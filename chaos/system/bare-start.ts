@@ -1,5 +1,5 @@
-// What the machine gives at the moment: how long a process takes that does the least a server on SQLite must do before it serves.
-// A promise in seconds is kept or broken by the machine as well; what is many times a bare start is broken by Penstock.
+// Baseline for promises in seconds: how long the machine takes to start a minimal process with SQLite. A slow machine exceeds
+// seconds; only Penstock exceeds a multiple of a bare start.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'

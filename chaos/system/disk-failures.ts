@@ -1,5 +1,5 @@
-// R4: a write that failed says so. One system call after another is made to fail, the first, the second and so on, until a whole
-// run does not come to it: a start on data with a long log, writes and reads one after another, a checkpoint, a stop.
+// R4: a failed write is reported. Makes the first, second and each further system call of a kind fail, until a run ends without
+// reaching the failing call. A run is a start on data with a long WAL, writes and reads, a checkpoint and a stop.
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,9 +10,9 @@ import { straceCommand } from './disk-tools.ts'
 import type { SystemDrill } from './drill.ts'
 import { NotStarted, readSample, type Server, startServer } from './drill-process.ts'
 import { inStore, padLog } from './drill-store.ts'
-import { type Books, compare, makeSend, makeWriters, openBooks } from './drill-writers.ts'
+import { compare, makeSend, makeWriters, openJournal, type WriteJournal } from './drill-writers.ts'
 
-/** What fails: the calls, and the files in the data folder that they are about. */
+/** System calls that fail, and the files in the data folder they are about. */
 interface Fault {
   name: string
   calls: string
@@ -38,54 +38,54 @@ const faults: Fault[] = [
 ]
 
 const rounds = 2
-/** Most of a run is a start, in which one core has nothing to do. */
-const lanes = 2
-/** One that goes on after a failed sync breaks its promise with each of them, and takes its time for that. */
+/** Most of a run is a start, which leaves one core idle. */
+const parallelRuns = 2
+/** Stop after this many violations: continuing after a failed sync takes long and violates the promise each time. */
 const enoughToLookAt = 5
 const endTimeoutMs = 20_000
-/** Of sysexits.h: an error of input or output. */
+/** EX_IOERR of sysexits.h. */
 const exitInputOutput = 74
-/** A start that was refused with a sentence. */
+/** Exit code of a start that was refused with an explanation. */
 const exitRefused = 1
 
 export const diskFailures: SystemDrill = {
   id: 'R4',
-  promise: 'a write that the disk failed to keep is never acknowledged, and a failed sync ends the process',
+  promise: 'a write that failed on disk is never acknowledged, and a failed sync ends the process',
   ci: 30,
   full: 5_000,
   unit: 'calls of each kind',
   run: async ({ size, folder }) => {
     const prepared = await prepare(folder)
     const left = [...faults]
-    const figures = { runs: 0, failures: 0, refusedStarts: 0, ends: 0, writes: 0, refusedWrites: 0, broken: 0 }
+    const measurements = { runs: 0, failures: 0, refusedStarts: 0, ends: 0, writes: 0, refusedWrites: 0, broken: 0 }
     const sentences: string[] = []
     const takeFaults = async (lane: number): Promise<void> => {
       const fault = left.shift()
       if (fault === undefined) return
       const most = size * (fault.share ?? 1)
-      for (let number = 1; number <= most && figures.broken < enoughToLookAt; number++) {
+      for (let number = 1; number <= most && measurements.broken < enoughToLookAt; number++) {
         const outcome = await failOnce(prepared, fault, number, join(folder, String(lane)))
         if (!outcome.isReached) break
-        figures.runs++
-        figures.failures += outcome.failures
-        figures.refusedStarts += outcome.end === 'not started' ? 1 : 0
-        figures.ends += outcome.end === 'ended' ? 1 : 0
-        figures.writes += outcome.writes
-        figures.refusedWrites += outcome.refusedWrites
-        figures.broken += outcome.broken.length
+        measurements.runs++
+        measurements.failures += outcome.failures
+        measurements.refusedStarts += outcome.end === 'not started' ? 1 : 0
+        measurements.ends += outcome.end === 'ended' ? 1 : 0
+        measurements.writes += outcome.writes
+        measurements.refusedWrites += outcome.refusedWrites
+        measurements.broken += outcome.broken.length
         sentences.push(...outcome.broken.map((sentence) => `${fault.name}, ${number}: ${sentence}`))
       }
       return takeFaults(lane)
     }
-    await Promise.all(Array.from({ length: lanes }, (_, lane) => takeFaults(lane)))
-    const isKept = figures.broken === 0
-    return { isKept, figures, ...(isKept ? {} : { toLookAt: sentences.slice(0, 20).join('; ') }) }
+    await Promise.all(Array.from({ length: parallelRuns }, (_, lane) => takeFaults(lane)))
+    const isKept = measurements.broken === 0
+    return { isKept, measurements, ...(isKept ? {} : { toLookAt: sentences.slice(0, 20).join('; ') }) }
   },
 }
 
 interface Prepared {
   template: string
-  makeBooks(): Books
+  makeJournal(): WriteJournal
 }
 
 async function prepare(folder: string): Promise<Prepared> {
@@ -93,31 +93,31 @@ async function prepare(folder: string): Promise<Prepared> {
   mkdirSync(template, { mode: 0o700 })
   const server = await startServer({ folder: template })
   await server.kill()
-  const books = await inStore(template, (store) => openBooks(store, readSample(template)))
+  const journal = await inStore(template, (store) => openJournal(store, readSample(template)))
   padLog(template)
-  const makeBooks = (): Books => ({
-    ...books,
-    ledgers: books.ledgers.map((ledger) => ({ ...ledger, attempted: [] })),
+  const makeJournal = (): WriteJournal => ({
+    ...journal,
+    ledgers: journal.ledgers.map((ledger) => ({ ...ledger, attempted: [] })),
     endpoints: new Set(),
   })
-  return { template, makeBooks }
+  return { template, makeJournal }
 }
 
 interface Outcome {
-  /** The run came to the call that was to fail. */
+  /** Whether the run reached the failing call. */
   isReached: boolean
-  /** One in each thread that came to it. */
+  /** One for each thread that reached the call. */
   failures: number
   end: 'not started' | 'ended' | 'stopped'
   writes: number
   refusedWrites: number
-  /** A sentence for each promise that was broken. */
+  /** Violations of the promise. */
   broken: string[]
 }
 
-/** Has the call of this number fail, in every thread that comes to it. */
+/** Makes the call with this number fail, in every thread that reaches it. */
 async function failOnce(
-  { template, makeBooks }: Prepared,
+  { template, makeJournal }: Prepared,
   fault: Fault,
   number: number,
   folder: string,
@@ -128,7 +128,7 @@ async function failOnce(
   rmSync(traceFile, { force: true })
   mkdirSync(data, { recursive: true, mode: 0o700 })
   cpSync(template, data, { recursive: true })
-  const books = makeBooks()
+  const journal = makeJournal()
   const broken: string[] = []
   const outcome: Outcome = { isReached: false, failures: 0, end: 'stopped', writes: 0, refusedWrites: 0, broken }
   const strace = straceCommand({
@@ -140,7 +140,7 @@ async function failOnce(
   let server: Server | undefined
   try {
     server = await startServer({ folder: data, strace })
-    await work(books, server, outcome)
+    await work(journal, server, outcome)
     const atStop = readTrace(traceFile)
     if (fault.isSync && atStop.failures > 0) {
       const code = await within(server.ended)
@@ -150,7 +150,7 @@ async function failOnce(
     } else {
       server.child.kill('SIGTERM')
       const code = await within(server.ended)
-      // What is sealed meanwhile, or with the stop itself, may be what comes to the failing sync.
+      // Sealing during the run or at the stop may reach the failing sync.
       const hasFailedSync = fault.isSync === true && readTrace(traceFile).failures > 0
       if (code !== 0 && !(hasFailedSync && code === exitInputOutput))
         broken.push(`a stop ended with ${code}: ${server.complaints().slice(-300)}`)
@@ -165,29 +165,29 @@ async function failOnce(
   }
   outcome.failures = readTrace(traceFile).failures
   outcome.isReached = outcome.failures > 0
-  outcome.writes = books.acknowledgedWrites
-  broken.push(...(await lookAfterwards(data, books)))
+  outcome.writes = journal.acknowledgedWrites
+  broken.push(...(await lookAfterwards(data, journal)))
   return outcome
 }
 
-async function work(books: Books, server: Server, outcome: Outcome): Promise<void> {
-  const { send, close } = makeSend(server.url, books.sample)
+async function work(journal: WriteJournal, server: Server, outcome: Outcome): Promise<void> {
+  const { send, close } = makeSend(server.url, journal.sample)
   const { broken } = outcome
   const isEnding = (): boolean => server.child.exitCode !== null
   let last: number | undefined
   for (let round = 0; round < rounds; round++) {
-    for (const write of makeWriters(books, send)) {
+    for (const write of makeWriters(journal, send)) {
       last = await write()
       if (last === undefined) break
       if (last === 503) outcome.refusedWrites++
       else if (last !== 200) broken.push(`a write was answered with ${last}`)
-      const read = await send('GET', books.ledgers[0]!.path)
+      const read = await send('GET', journal.ledgers[0]!.path)
       if (read !== undefined && read !== 200 && read !== 503) broken.push(`a read was answered with ${read}`)
     }
     if (last === undefined) break
   }
-  // The last one itself may have met the failure; the next one must not.
-  if (last === 503) last = await makeWriters(books, send)[0]!()
+  // The last write may have met the failure; the next one must succeed.
+  if (last === 503) last = await makeWriters(journal, send)[0]!()
   close()
   if (last === undefined) {
     await within(server.ended)
@@ -198,10 +198,10 @@ async function work(books: Books, server: Server, outcome: Outcome): Promise<voi
 }
 
 /**
- * Everything is well again without the failure. Opened by this process, as Penstock opens it when it starts: a process of its own
- * for that would be half the time of the drill.
+ * Checks that everything works without the failure. Opens the data in this process, as Penstock does at start: a separate process
+ * would double the duration of the drill.
  */
-async function lookAfterwards(data: string, books: Books): Promise<string[]> {
+async function lookAfterwards(data: string, journal: WriteJournal): Promise<string[]> {
   const sentences: string[] = []
   const config = { ...readConfig({ PENSTOCK_DATA: data, PENSTOCK_PORT: '0' }, { logLevel: 'error' }), ...allowedToTry }
   const app = await openApp(config, {
@@ -214,7 +214,7 @@ async function lookAfterwards(data: string, books: Books): Promise<string[]> {
   if (!app) return sentences
   try {
     await app.listen()
-    const findings = await inStore(data, (store) => compare(store, books))
+    const findings = await inStore(data, (store) => compare(store, journal))
     for (const [kind, found] of Object.entries(findings) as [string, string[]][]) {
       sentences.push(...found.map((one) => `${kind}: ${one}`))
     }
@@ -224,7 +224,7 @@ async function lookAfterwards(data: string, books: Books): Promise<string[]> {
   return sentences
 }
 
-/** Another thread may be syncing the same file at that moment; the one that was told of the failure must not. */
+/** Another thread may be syncing the same file at that time; the thread that got the error must not sync it again. */
 function readTrace(file: string): { failures: number; isSyncedAgain: boolean } {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
   const failed = new Set<string>()

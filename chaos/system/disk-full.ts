@@ -1,30 +1,30 @@
-// R5: on a full disk writes are refused and reads go on, and as soon as there is room again, so do writes, without a restart.
-// Every other time the disk fills up just when the log is to be moved into the database file.
+// R5: on a full disk writes are refused and reads work. Writes work again as soon as there is space, without a restart. In every
+// second round the disk fills up just before a checkpoint.
 import { execFile } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { requirePrograms, unmountPatiently } from './disk-tools.ts'
+import { requirePrograms, unmountWithRetries } from './disk-tools.ts'
 import type { SystemDrill } from './drill.ts'
 import { NotStarted, readSample, type Server, startServer } from './drill-process.ts'
 import { inStore, padLog } from './drill-store.ts'
-import { type Books, compare, makeSend, makeWriters, openBooks, type Send } from './drill-writers.ts'
+import { compare, makeSend, makeWriters, openJournal, type Send, type WriteJournal } from './drill-writers.ts'
 
 const run = promisify(execFile)
 const diskMegabytes = 256
-/** The database grows with each, and to pad its log takes it twice. */
+/** Growth of the database per round; padding its WAL needs twice as much. */
 const megabytesPerFilling = 4
-/** Until the first write is refused. */
-const patienceMs = 60_000
+/** Time until the first write must be refused. */
+const fillTimeoutMs = 60_000
 const fullForMs = 1_500
 const healWithinMs = 1_000
-/** So much less than it takes to start a checkpoint is in the log, and so much more has room: that is less than it needs. */
+/** The WAL is this much shorter than the checkpoint threshold, and this much space is free: too little for the checkpoint. */
 const shortByBytes = 24_576
 const roomBytes = 98_304
 
 export const diskFull: SystemDrill = {
   id: 'R5',
-  promise: 'on a full disk writes get 503 and reads 200, and writes go on within a second when there is room again',
+  promise: 'on a full disk writes get 503 and reads 200; writes work again within a second after space is freed',
   ci: 2,
   full: 40,
   unit: 'times full',
@@ -37,7 +37,7 @@ export const diskFull: SystemDrill = {
     try {
       return tell(await fillAgainAndAgain(disk, size))
     } finally {
-      await unmountPatiently(programs.umount, disk)
+      await unmountWithRetries(programs.umount, disk)
     }
   },
 }
@@ -47,7 +47,7 @@ interface Filling {
   reads: number
   healedMs: number
   failedCheckpoints: number
-  /** A sentence for each promise that was broken. */
+  /** Violations of the promise. */
   broken: string[]
 }
 
@@ -56,7 +56,7 @@ function tell(fillings: Filling[]) {
   const broken = fillings.flatMap((filling, index) => filling.broken.map((sentence) => `${index + 1}: ${sentence}`))
   return {
     isKept: broken.length === 0,
-    figures: {
+    measurements: {
       fillings: fillings.length,
       refusedWrites: sum(({ refusedWrites }) => refusedWrites),
       reads: sum(({ reads }) => reads),
@@ -74,7 +74,7 @@ async function fillAgainAndAgain(disk: string, size: number): Promise<Filling[]>
   let server = await startServer({ folder: data })
   const fillings: Filling[] = []
   try {
-    const books = await inStore(data, (store) => openBooks(store, readSample(data)))
+    const journal = await inStore(data, (store) => openJournal(store, readSample(data)))
     while (fillings.length < size) {
       const meetsCheckpoint = fillings.length % 2 === 1
       if (meetsCheckpoint) {
@@ -82,15 +82,15 @@ async function fillAgainAndAgain(disk: string, size: number): Promise<Filling[]>
         padLog(data, { shortByBytes })
         server = await startServer({ folder: data })
       }
-      const filling = await fillOnce(disk, server, books, meetsCheckpoint ? roomBytes : 0)
+      const filling = await fillOnce(disk, server, journal, meetsCheckpoint ? roomBytes : 0)
       await server.kill()
       server = await startServer({ folder: data })
-      const findings = await inStore(data, (store) => compare(store, books))
+      const findings = await inStore(data, (store) => compare(store, journal))
       for (const [kind, found] of Object.entries(findings))
         filling.broken.push(...found.map((one: string) => `${kind}: ${one}`))
       fillings.push(filling)
     }
-    // A clean stop leaves no log: the next start has to make one.
+    // A clean stop removes the WAL: the next start has to create one.
     server.child.kill('SIGTERM')
     await server.ended
     fillings.at(-1)!.broken.push(...(await startWhileFull(disk, data)))
@@ -100,7 +100,7 @@ async function fillAgainAndAgain(disk: string, size: number): Promise<Filling[]>
   }
 }
 
-/** A start says what is wrong. Returns the promises that it broke. */
+/** A start on a full disk must report the reason. Returns violations. */
 async function startWhileFull(disk: string, data: string): Promise<string[]> {
   const filler = join(disk, 'filler')
   fill(disk, filler, 0)
@@ -116,19 +116,19 @@ async function startWhileFull(disk: string, data: string): Promise<string[]> {
   }
 }
 
-async function fillOnce(disk: string, server: Server, books: Books, room: number): Promise<Filling> {
+async function fillOnce(disk: string, server: Server, journal: WriteJournal, room: number): Promise<Filling> {
   const filling: Filling = { refusedWrites: 0, reads: 0, healedMs: 0, failedCheckpoints: 0, broken: [] }
-  const { send, close } = makeSend(server.url, books.sample)
-  const write = takeTurns(makeWriters(books, send))
+  const { send, close } = makeSend(server.url, journal.sample)
+  const write = takeTurns(makeWriters(journal, send))
   const filler = join(disk, 'filler')
   try {
     if ((await write()) !== 200) filling.broken.push('a write was refused before the disk was full')
     fill(disk, filler, room)
-    await callWhileFull(books, send, write, filling)
+    await callWhileFull(journal, send, write, filling)
     rmSync(filler)
     const emptiedAt = performance.now()
     for (let status = await write(); status !== 200; status = await write()) {
-      if (performance.now() - emptiedAt > patienceMs) break
+      if (performance.now() - emptiedAt > fillTimeoutMs) break
       if (status !== 503) filling.broken.push(`a write was answered with ${status}`)
     }
     filling.healedMs = Math.round(performance.now() - emptiedAt)
@@ -143,18 +143,18 @@ async function fillOnce(disk: string, server: Server, books: Books, room: number
 }
 
 async function callWhileFull(
-  books: Books,
+  journal: WriteJournal,
   send: Send,
   write: () => Promise<number | undefined>,
   filling: Filling,
 ): Promise<void> {
-  const patientUntilMs = performance.now() + patienceMs
+  const patientUntilMs = performance.now() + fillTimeoutMs
   let untilMs = patientUntilMs
   while (performance.now() < untilMs) {
     const status = await write()
     if (status === 503 && filling.refusedWrites++ === 0) untilMs = performance.now() + fullForMs
     if (status !== 200 && status !== 503) filling.broken.push(`a write was answered with ${status}`)
-    const read = await send('GET', books.ledgers[0]!.path)
+    const read = await send('GET', journal.ledgers[0]!.path)
     filling.reads++
     if (read !== 200) filling.broken.push(`a read was answered with ${read}`)
   }
@@ -166,7 +166,7 @@ function takeTurns(writers: (() => Promise<number | undefined>)[]): () => Promis
   return () => writers[turn++ % writers.length]!()
 }
 
-/** Leaves so much room, or none at all. */
+/** Fills the disk up to the given free space, or completely. */
 function fill(disk: string, filler: string, roomBytes: number): void {
   const descriptor = openSync(filler, 'w')
   const { bsize } = statfsSync(disk)

@@ -1,4 +1,4 @@
-// R6: a disk that takes long to sync holds up writes and nothing else; and not even writes when it is a checkpoint that syncs.
+// R6: a disk with slow syncs delays writes and nothing else; and not even writes when the sync belongs to a checkpoint.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,13 +6,13 @@ import { straceCommand } from './disk-tools.ts'
 import type { SystemDrill } from './drill.ts'
 import { readSample, startServer } from './drill-process.ts'
 import { inStore, padLog } from './drill-store.ts'
-import { type Books, makeSend, makeWriters, openBooks, type Send } from './drill-writers.ts'
+import { makeSend, makeWriters, openJournal, type Send, type WriteJournal } from './drill-writers.ts'
 
 const delayMs = 1_500
 const pauseMs = 5
 const readLimitMs = 100
 const healthLimitMs = 50
-/** The thread of the checkpoints syncs three times before the writer has to. */
+/** The checkpoint thread syncs three times before the writer has to. */
 const besideCheckpointSeconds = 3
 const besideCheckpointLimitMs = delayMs / 2
 
@@ -28,31 +28,31 @@ export const diskSlow: SystemDrill = {
     mkdirSync(data, { mode: 0o700 })
     const first = await startServer({ folder: data })
     await first.kill()
-    const books = await inStore(data, (store) => openBooks(store, readSample(data)))
-    const slow = await onSlowDisk(data, ['penstock.db', 'penstock.db-wal'], (url) => use(url, books, size))
+    const journal = await inStore(data, (store) => openJournal(store, readSample(data)))
+    const slow = await onSlowDisk(data, ['penstock.db', 'penstock.db-wal'], (url) => use(url, journal, size))
     padLog(data)
-    const beside = await onSlowDisk(data, ['penstock.db'], (url) => use(url, books, besideCheckpointSeconds))
-    const { readP99Ms, healthP99Ms, writes, fastestWriteMs } = slow.figures
-    // Without the delay it would be another drill.
+    const beside = await onSlowDisk(data, ['penstock.db'], (url) => use(url, journal, besideCheckpointSeconds))
+    const { readP99Ms, healthP99Ms, writes, fastestWriteMs } = slow.measurements
+    // Without the delay the drill would prove nothing.
     const wasSlow = writes > 0 && fastestWriteMs >= delayMs / 2 && beside.slowCalls > 0
-    const figures = {
-      ...slow.figures,
-      writesBesideCheckpoint: beside.figures.writes,
-      longestBesideCheckpointMs: beside.figures.slowestWriteMs,
+    const measurements = {
+      ...slow.measurements,
+      writesBesideCheckpoint: beside.measurements.writes,
+      longestBesideCheckpointMs: beside.measurements.slowestWriteMs,
     }
     const refusals = [...slow.refusals, ...beside.refusals]
     const isKept =
       wasSlow &&
       readP99Ms < readLimitMs &&
       healthP99Ms < healthLimitMs &&
-      figures.writesBesideCheckpoint > 0 &&
-      figures.longestBesideCheckpointMs < besideCheckpointLimitMs &&
+      measurements.writesBesideCheckpoint > 0 &&
+      measurements.longestBesideCheckpointMs < besideCheckpointLimitMs &&
       refusals.length === 0
-    return { isKept, figures, ...(refusals.length === 0 ? {} : { toLookAt: `answers: ${refusals.join(', ')}` }) }
+    return { isKept, measurements, ...(refusals.length === 0 ? {} : { toLookAt: `answers: ${refusals.join(', ')}` }) }
   },
 }
 
-/** With a server whose syncs of these files take long; `slowCalls` tells how many of them began. */
+/** Runs a server whose syncs of these files are slow; `slowCalls` returns how many such syncs started. */
 async function onSlowDisk<Result>(
   data: string,
   files: string[],
@@ -75,8 +75,8 @@ async function onSlowDisk<Result>(
   }
 }
 
-async function use(url: string, books: Books, seconds: number) {
-  const { send, close } = makeSend(url, books.sample)
+async function use(url: string, journal: WriteJournal, seconds: number) {
+  const { send, close } = makeSend(url, journal.sample)
   const refusals = new Set<number | undefined>()
   const endMs = performance.now() + seconds * 1_000
   const timesOf = async (ask: () => Promise<number | undefined>): Promise<number[]> => {
@@ -92,12 +92,12 @@ async function use(url: string, books: Books, seconds: number) {
   }
   const get = (path: string) => (): ReturnType<Send> => send('GET', path)
   const [reads, healths, ...writes] = await Promise.all([
-    timesOf(get(books.ledgers[0]!.path)),
+    timesOf(get(journal.ledgers[0]!.path)),
     timesOf(get('/health')),
-    ...makeWriters(books, send).map(timesOf),
+    ...makeWriters(journal, send).map(timesOf),
   ])
   close()
-  const figures = {
+  const measurements = {
     reads: reads.length,
     readP99Ms: percentile99(reads),
     readMaxMs: Math.round(reads.at(-1) ?? 0),
@@ -108,7 +108,7 @@ async function use(url: string, books: Books, seconds: number) {
     fastestWriteMs: Math.round(Math.min(...writes.flat())),
     slowestWriteMs: Math.round(Math.max(...writes.flat())),
   }
-  return { figures, refusals }
+  return { measurements, refusals }
 }
 
 function percentile99(sorted: number[]): number {

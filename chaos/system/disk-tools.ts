@@ -1,4 +1,4 @@
-// The programs of Debian that drills of disks use. One that is missing is an error that says how to get it, never a skip.
+// Debian programs for disk drills. A missing program is an error that names its package, never a skipped test.
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 
 const folders = ['/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
-/** Where they are. `packages` tells for each program the package that has it. */
+/** Returns the paths of programs; `packages` maps each program to its Debian package. */
 export function requirePrograms<Name extends string>(packages: Record<Name, string>): Record<Name, string> {
   if (process.getuid?.() !== 0)
     throw new Error('drills of disks mount file systems and trace processes: run them as root')
@@ -25,8 +25,8 @@ export function requirePrograms<Name extends string>(packages: Record<Name, stri
 const run = promisify(execFile)
 const unmountTimeoutMs = 20_000
 
-/** Processes that still end keep a file system from being unmounted. */
-export async function unmountPatiently(umount: string, mountPoint: string): Promise<void> {
+/** Retries: a process that is still exiting keeps a file system busy. */
+export async function unmountWithRetries(umount: string, mountPoint: string): Promise<void> {
   const deadlineMs = Date.now() + unmountTimeoutMs
   for (;;) {
     try {
@@ -40,21 +40,21 @@ export async function unmountPatiently(umount: string, mountPoint: string): Prom
 }
 
 export interface Tampering {
-  /** System calls, apart by commas. */
+  /** System calls, separated by commas. */
   calls: string
-  /** Only those about these files. */
+  /** Only calls about these files. */
   files: string[]
-  /** What becomes of them, as strace's `inject` takes it. */
+  /** Effect on the calls, in the syntax of `inject` of strace. */
   effect: string
   traceFile: string
 }
 
-/** Goes before the command of the process whose system calls are to be tampered with. */
+/** Command prefix that runs a process under strace. */
 export function straceCommand({ calls, files, effect, traceFile }: Tampering): string[] {
   const { strace } = requirePrograms({ strace: 'strace' })
   return [
     strace,
-    // The tracer in the background: the process itself is our child.
+    // `-D` runs the tracer in the background, so that the process is our direct child.
     ...['-D', '-qq', '-f', '-y', '--seccomp-bpf', '-o', traceFile],
     ...files.flatMap((file) => ['-P', file]),
     ...['-e', `trace=${calls}`, '-e', `inject=${calls}:${effect}`],

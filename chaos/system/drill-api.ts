@@ -1,5 +1,5 @@
-// `penstock start` as a process of its own, on a port that the next one takes over, and calls to it whose answer, or the lack of
-// one, is told exactly.
+// `penstock start` as a separate process whose port the next process takes over, and a client that reports exactly how a call was
+// answered or failed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Agent, request } from 'node:http'
@@ -12,11 +12,11 @@ import { mutation, NotStarted } from './drill-process.ts'
 const startTimeoutMs = 60_000
 
 export interface ApiOptions {
-  /** Any free one unless told. */
+  /** Default: any free port. */
   port?: number
-  /** Of Node, before the program. */
+  /** Flags of Node. */
   flags?: string[]
-  /** A mutant of test/mutants.ts. */
+  /** A mutant of test/run/mutants.ts. */
   mutant?: string
 }
 
@@ -27,9 +27,9 @@ export interface Api {
   /** The exit code; null after a signal. */
   readonly ended: Promise<number | null>
   kill(): Promise<void>
-  /** As an operator stops it. Resolves to the exit code. */
+  /** Graceful stop. Resolves to the exit code. */
   stop(): Promise<number | null>
-  /** What it logged and complained about. */
+  /** Standard output and standard error. */
   printed(): string
 }
 
@@ -77,7 +77,7 @@ export async function startApi(installation: Installation, options: ApiOptions =
   }
 }
 
-/** As a supervisor does it: again and again, while the database is away or the port still taken. */
+/** Retries the start, as a supervisor does while the database is unavailable or the port is in use. */
 export async function startApiInTheEnd(installation: Installation, options: ApiOptions): Promise<Api> {
   const deadlineMs = Date.now() + startTimeoutMs
   for (;;) {
@@ -95,19 +95,19 @@ export interface Call {
   path: string
   body?: object
   headers?: Record<string, string>
-  /** The client hangs up after so long, whatever has come. */
+  /** The client closes the connection after this time. */
   givesUpAfterMs?: number
 }
 
-/** `status` 0 stands for no answer; `code` is then that of the connection, and otherwise that of the problem, if it is one. */
+/** `status` 0 means no answer; `code` is then the code of the connection error, otherwise the `code` of an error response. */
 export interface Answer {
   status: number
   code: string
   headers: Record<string, string | string[] | undefined>
   text: string
-  /** Without an answer: false when Penstock may never have seen the request, on a connection that was new. */
+  /** Set without an answer: false when Penstock may never have received the request, on a new connection. */
   wasTaken?: boolean
-  /** Without an answer: Penstock has said that it had read the headers. */
+  /** Set without an answer: Penstock has sent 100 Continue. */
   hasContinued?: boolean
 }
 
@@ -132,7 +132,7 @@ export function callApi(url: string, key: AdminKey, call: Call, agent?: Agent): 
     const tooLate = setTimeout(() => outgoing.destroy(), call.givesUpAfterMs ?? callTimeoutMs)
     outgoing.on('close', () => clearTimeout(tooLate))
     outgoing.on('error', none)
-    // Only to those who ask for it with Expect.
+    // Sent only for `Expect: 100-continue`.
     outgoing.on('continue', () => {
       hasContinued = true
     })

@@ -1,4 +1,4 @@
-// Organizations, members and keys for drills, put straight into the database: thousands of them in no time.
+// Creates thousands of organizations, members and keys for drills directly in the database.
 import { join } from 'node:path'
 import { loadMasterKeys } from '../../src/installation/master-keys.ts'
 import { newKey } from '../../src/keys/key.ts'
@@ -17,7 +17,7 @@ export interface DrillOrganization {
   memberIds: string[]
 }
 
-/** Of an installation that is not there yet, and of which nothing runs. */
+/** Creates the installation; no process may be running on it. */
 export async function setUpOrganizations(
   installation: Installation,
   { count, roles }: { count: number; roles: Role[] },

@@ -1,5 +1,5 @@
-// Penstock in the try-it mode as a process of its own, as drills start, kill and start it again on the same data; beside it may
-// run strace, which makes its system calls fail or wait.
+// Penstock in try-it mode as a separate process that drills start, kill and restart on the same data; optionally under strace,
+// which makes system calls fail or delays them.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ export interface ServerOptions {
   folder: string
   /** Undefined: SQLite in the folder. */
   databaseUrl?: string
-  /** A mutant of test/mutants.ts. */
+  /** A mutant of test/run/mutants.ts. */
   mutant?: string
   /** Arguments of strace, before the program. */
   strace?: string[]
@@ -24,13 +24,13 @@ export interface Server {
   readyMs: number
   /** The exit code; null after a signal. */
   ended: Promise<number | null>
-  /** Kills it, if it still runs, and waits for its end. */
+  /** Kills the process if it runs, and waits for its end. */
   kill(): Promise<void>
-  /** What it said on standard error. */
+  /** Standard error. */
   complaints(): string
 }
 
-/** The process ended before it served. */
+/** The process ended before it served requests. */
 export class NotStarted extends Error {
   readonly exitCode: number | null
 
@@ -79,16 +79,16 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   return { child, url, readyMs, ended, kill, complaints: () => complaints }
 }
 
-/** The ids and keys of the sample organization, by their names in sample.env. */
+/** Ids and keys of the sample organization, by their names in sample.env. */
 export function readSample(folder: string): Record<string, string> {
   const lines = readFileSync(join(folder, 'sample.env'), 'utf8').trim().split('\n')
   return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
 }
 
-/** The process loads the mutant by itself: its environment may name nothing that is no setting of Penstock. */
+/** Node flags that load a mutant. Not an environment variable: Penstock rejects unknown settings. */
 export function mutation(name = process.env.PENSTOCK_TEST_MUTANT): string[] {
   if (name === undefined) return []
-  const loader = new URL('../../test/mutate.ts', import.meta.url).href
+  const loader = new URL('../../test/run/mutate.ts', import.meta.url).href
   const script = `
     process.env.PENSTOCK_TEST_MUTANT = ${JSON.stringify(name)}
     await import(${JSON.stringify(loader)})

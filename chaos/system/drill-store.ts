@@ -1,4 +1,4 @@
-// The database of a Penstock as a drill looks into it, beside the process that owns it.
+// Direct access of a drill to the database of Penstock.
 import { copyFileSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -8,12 +8,14 @@ import { SqliteConnection, walLimitBytes } from '../../src/database/sqlite.ts'
 export interface DrillStore {
   sql: Sql
   all<Row>(text: string): Promise<Row[]>
-  /** A sentence for each damage. */
+  /** One message per inconsistency. */
   findDamage(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** Not for longer: whoever starts must find the log as it was left, and no one else on the file who has it in memory. */
+/**
+ * Opens the database only during `use`: the next start must find the WAL unchanged, without another process that has it mapped.
+ */
 export async function inStore<Result>(
   folder: string,
   look: (store: DrillStore) => Promise<Result>,
@@ -44,7 +46,7 @@ function openFileStore(folder: string): DrillStore {
 
 async function openServerStore(url: string): Promise<DrillStore> {
   const client = new pg.Client({ connectionString: url })
-  // A server that is cut off must not end the drill.
+  // A terminated server must not end the drill.
   client.on('error', () => undefined)
   await client.connect()
   const all = async <Row>(text: string): Promise<Row[]> => (await client.query(text)).rows as Row[]
@@ -61,7 +63,7 @@ async function openServerStore(url: string): Promise<DrillStore> {
   return {
     sql,
     all,
-    // Every page has a checksum, which is looked at when the page is read.
+    // Page checksums are verified when pages are read.
     findDamage: async () => {
       const tables = await all<{ name: string }>(
         `SELECT format('%I', tablename) AS name FROM pg_tables WHERE schemaname = 'public'`,
@@ -82,8 +84,8 @@ const paddingRows = 64
 const paddingRowBytes = 1_500
 
 /**
- * Makes the log so long that the next commit starts a checkpoint, or one soon. Nobody else may have the file open, and nothing
- * is synced. Few pages are written again and again, so that the checkpoint has little to move.
+ * Makes the WAL so long that the next commit starts a checkpoint, or nearly. No other process may have the file open; nothing is
+ * synced. Writes few pages repeatedly, so that the checkpoint itself is small.
  */
 export function padLog(folder: string, { shortByBytes = 0 } = {}): void {
   const file = join(folder, 'penstock.db')
@@ -97,7 +99,7 @@ export function padLog(folder: string, { shortByBytes = 0 } = {}): void {
     for (let number = 0; number < paddingRows; number++) write.run(number, paddingRowBytes)
     database.exec('COMMIT')
   }
-  // To close the last connection is to have the log moved and removed.
+  // Closing the last connection would checkpoint and remove the WAL.
   const both = [file, `${file}-wal`]
   for (const each of both) copyFileSync(each, `${each}.kept`)
   connection.close()

@@ -1,4 +1,4 @@
-// Writers of mixed operations who note what was acknowledged to them, and the comparison of that with what is in the database.
+// Writers of mixed operations that record acknowledgements, and their comparison with the database.
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../src/lib/id.ts'
@@ -9,7 +9,7 @@ const memberCount = 8
 const endpointWriters = 4
 const callTimeoutMs = 30_000
 
-/** One thing that one writer changes again and again, and what the writer knows of it. */
+/** One object that a single writer changes repeatedly, and its expected state. */
 interface Ledger {
   id: string
   path: string
@@ -21,11 +21,11 @@ interface Ledger {
   version: number
   /** Since the last comparison. */
   acknowledgedChanges: number
-  /** What was refused or not answered since the last acknowledgement: may or may not have been applied. */
+  /** Values of requests that were refused or not answered since the last acknowledgement: they may have been applied. */
   attempted: string[]
 }
 
-export interface Books {
+export interface WriteJournal {
   sample: Record<string, string>
   ledgers: Ledger[]
   servicePath: string
@@ -34,20 +34,20 @@ export interface Books {
 }
 
 export interface Findings {
-  /** Acknowledged and not there. */
+  /** Acknowledged but missing. */
   lost: string[]
-  /** There, and neither acknowledged nor attempted. */
+  /** Present, but neither acknowledged nor attempted. */
   unexplained: string[]
   /** A change without its activity, or an activity without its change. */
   halfDone: string[]
   damage: string[]
 }
 
-/** The status of the answer; undefined when there was none. */
+/** Status of the answer; undefined without an answer. */
 export type Send = (method: string, path: string, body?: object) => Promise<number | undefined>
 
-/** Adds members to the sample organization, for writers to change. */
-export async function openBooks(store: DrillStore, sample: Record<string, string>): Promise<Books> {
+/** Adds members to the sample organization, for the writers to change. */
+export async function openJournal(store: DrillStore, sample: Record<string, string>): Promise<WriteJournal> {
   const organizationId = sample.ORGANIZATION_ID!
   const organization = `/v1/organizations/${organizationId}`
   const servicePath = `${organization}/services/${sample.SERVICE_ID}`
@@ -86,7 +86,7 @@ export async function openBooks(store: DrillStore, sample: Record<string, string
   return { sample, ledgers, servicePath, endpoints: new Set(), acknowledgedWrites: 0 }
 }
 
-/** What is answered after `end` counts as not answered. */
+/** Answers after `end` count as missing. */
 export function makeSend(
   url: string,
   sample: Record<string, string>,
@@ -114,14 +114,14 @@ export function makeSend(
   return { send, close: () => agent.destroy() }
 }
 
-/** The steps of all writers; each step is one write, and tells its status. */
-export function makeWriters(books: Books, send: Send): (() => Promise<number | undefined>)[] {
-  const changes = books.ledgers.map((ledger) => async () => {
+/** One step per writer; each step is one write and returns its status. */
+export function makeWriters(journal: WriteJournal, send: Send): (() => Promise<number | undefined>)[] {
+  const changes = journal.ledgers.map((ledger) => async () => {
     const { value, body } = ledger.change(ledger.acknowledged)
     ledger.attempted.push(value)
     const status = await send('PATCH', ledger.path, body)
     if (status === 200) {
-      books.acknowledgedWrites++
+      journal.acknowledgedWrites++
       ledger.acknowledged = value
       ledger.acknowledgedChanges++
       ledger.attempted = []
@@ -130,25 +130,25 @@ export function makeWriters(books: Books, send: Send): (() => Promise<number | u
   })
   const attach = async () => {
     const id = `vpce-${newId().replaceAll('-', '').slice(0, 17)}`
-    const status = await send('POST', `${books.servicePath}/privateEndpoint`, { id, description: id })
+    const status = await send('POST', `${journal.servicePath}/privateEndpoint`, { id, description: id })
     if (status === 200) {
-      books.acknowledgedWrites++
-      books.endpoints.add(id)
+      journal.acknowledgedWrites++
+      journal.endpoints.add(id)
     }
     return status
   }
   return [...changes, ...Array.from({ length: endpointWriters }, () => attach)]
 }
 
-/** Until a write is not acknowledged any more, or not before `end`. Resolves to the statuses that ended them. */
+/** Writes until each writer gets an unsuccessful answer, or until `end`. Resolves to the last statuses. */
 export async function writeUntilRefused(
-  books: Books,
+  journal: WriteJournal,
   url: string,
   end?: AbortSignal,
 ): Promise<Set<number | undefined>> {
-  const { send, close } = makeSend(url, books.sample, end)
+  const { send, close } = makeSend(url, journal.sample, end)
   const last = await Promise.all(
-    makeWriters(books, send).map(async (step) => {
+    makeWriters(journal, send).map(async (step) => {
       let status = await step()
       while (status === 200) status = await step()
       return status
@@ -158,22 +158,22 @@ export async function writeUntilRefused(
   return new Set(last)
 }
 
-/** Resolves when so many more have been acknowledged: on a busy machine the first answer takes its time. */
-export async function moreAcknowledged(books: Books, count: number): Promise<void> {
-  const wanted = books.acknowledgedWrites + count
+/** Resolves after this many further acknowledgements: on a busy machine the first answer takes long. */
+export async function moreAcknowledged(journal: WriteJournal, count: number): Promise<void> {
+  const wanted = journal.acknowledgedWrites + count
   const deadlineMs = Date.now() + callTimeoutMs
-  while (books.acknowledgedWrites < wanted && Date.now() < deadlineMs) await sleep(5)
+  while (journal.acknowledgedWrites < wanted && Date.now() < deadlineMs) await sleep(5)
 }
 
-/** What is in the database counts from now on. */
-export async function compare(store: DrillStore, books: Books): Promise<Findings> {
+/** Compares, and takes the database as the new baseline. */
+export async function compare(store: DrillStore, journal: WriteJournal): Promise<Findings> {
   const findings: Findings = { lost: [], unexplained: [], halfDone: [], damage: await store.findDamage() }
   const activities = new Map<string, number>()
   for (const { target } of await store.all<{ target: string }>('SELECT target FROM activities')) {
     const { id } = JSON.parse(target) as { id: string }
     activities.set(id, (activities.get(id) ?? 0) + 1)
   }
-  for (const ledger of books.ledgers) {
+  for (const ledger of journal.ledgers) {
     const [row] = await store.all<{ value: string; version: number }>(ledger.select)
     if (!row) {
       findings.lost.push(`${ledger.path} is gone`)
@@ -183,10 +183,10 @@ export async function compare(store: DrillStore, books: Books): Promise<Findings
   }
   const rows = await store.all<{ id: string }>('SELECT endpoint_id AS id FROM service_private_endpoints')
   const attached = new Set(rows.map(({ id }) => id))
-  for (const id of books.endpoints) {
+  for (const id of journal.endpoints) {
     if (attached.has(id)) continue
     findings.lost.push(`endpoint ${id}`)
-    books.endpoints.delete(id)
+    journal.endpoints.delete(id)
   }
   for (const id of attached) {
     if (activities.get(id) !== 1) findings.halfDone.push(`endpoint ${id} has ${activities.get(id) ?? 0} activities`)
@@ -202,13 +202,13 @@ function compareLedger(
 ): void {
   const changes = version - ledger.version
   const { path, acknowledgedChanges, acknowledged, attempted } = ledger
-  // The value alone does not tell: a role that was taken back is the one before.
+  // The value alone is not enough: a role may have been changed and changed back.
   const missing = acknowledgedChanges - changes
   for (let number = 0; number < missing; number++) findings.lost.push(`a change of ${path}`)
   if (missing <= 0 && value !== acknowledged && !attempted.includes(value)) {
     findings.unexplained.push(`${path} has ${value}; acknowledged was ${acknowledged}`)
   }
-  // Every change raises the version by one and records one activity.
+  // Every change increments the version and records one activity.
   if (activities !== version - 1) findings.halfDone.push(`${path}: ${version - 1} changes, ${activities} activities`)
   Object.assign(ledger, { acknowledged: value, version, acknowledgedChanges: 0, attempted: [] })
 }

@@ -1,12 +1,12 @@
-// What every drill of the whole system looks like: a promise, and a run that tells whether it was kept.
+// System drill: a promise, and a run that checks it.
 
 export interface SystemDrill {
   id: string
   promise: string
-  /** How much of it a test run does, and a long one. */
+  /** Size in a test run and in a long run. */
   ci: number
   full: number
-  /** What sizes count. */
+  /** Unit of the size. */
   unit: string
   run(options: { seed: number; size: number; folder: string }): Promise<SystemResult>
 }
@@ -14,8 +14,8 @@ export interface SystemDrill {
 const mostRounds = 3
 
 /**
- * For promises of time. Something else on the machine spoils one round; what Penstock does wrong spoils each. A round that was
- * kept, or broke more than such a promise, is the last.
+ * Repeats rounds for promises about time. Another process may slow down one round; a defect of Penstock slows down all. The last
+ * round is the first that is successful, or fails for another reason than time.
  */
 export async function inRounds<Round extends { isOnlySlow: boolean }>(
   run: () => Promise<Round>,
@@ -28,7 +28,7 @@ export async function inRounds<Round extends { isOnlySlow: boolean }>(
 
 export interface SystemResult {
   isKept: boolean
-  figures: Record<string, number>
-  /** What was not as promised, for whoever looks into it. */
+  measurements: Record<string, number>
+  /** Details of a violation. */
   toLookAt?: string
 }

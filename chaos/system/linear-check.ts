@@ -1,15 +1,15 @@
-// Whether a history of calls that overlapped could have come from calls made one after another: the search of Wing and Gong, with
-// Lowe's memory of what was tried. An order fits when no call comes before one that had been answered when it was made.
+// Checks whether concurrent calls are linearizable, with the search of Wing and Gong and the memoization of Lowe. An order is
+// valid if no call precedes one that was answered before it was made.
 
 export interface RecordedCall<State> {
-  /** When it was made and answered, on one clock; Infinity when no answer came, and it may have had its effect at any time or never. */
+  /** Call and answer times of one clock. Infinity: no answer, so the call may have taken effect at any later time or never. */
   calledAt: number
   answeredAt: number
-  /** What the state is after it; undefined when a system in this state would have answered otherwise. */
+  /** State after the call; undefined if the recorded answer is impossible in this state. */
   step(state: State): State | undefined
 }
 
-/** `nameOf` gives equal states the same name, and others another one. */
+/** `nameOf` maps equal states to equal names, and different states to different names. */
 export function isLinearizable<State>(
   calls: RecordedCall<State>[],
   initial: State,
@@ -29,7 +29,7 @@ export function isLinearizable<State>(
     if (tried.has(place)) return false
     tried.add(place)
     for (const [index, call] of ordered.entries()) {
-      // Whatever was called after an answer comes after the call that was answered.
+      // A call made after an answer cannot precede the answered call.
       if (call.calledAt > firstAnswerAt) break
       if (isDone[index]) continue
       const next = call.step(state)

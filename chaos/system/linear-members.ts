@@ -1,5 +1,5 @@
-// The roles of the members of one organization as a model: registers with versions, of which one at least has to be "admin".
-// What was answered to calls that overlapped is recorded, for the checker to find an order in which the model answers the same.
+// Model of member roles in one organization: versioned registers, of which at least one must be "admin". Records the answers to
+// concurrent calls, for the linearizability checker.
 import { Agent } from 'node:http'
 import type { Role } from '../../src/operation/caller.ts'
 import type { Random } from '../random.ts'
@@ -18,9 +18,9 @@ export type MemberStates = readonly MemberState[]
 export interface MemberHistory {
   initial: MemberStates
   calls: RecordedCall<MemberStates>[]
-  /** For whoever looks into one that does not fit. */
-  told: string[]
-  /** Answers that the model does not know. */
+  /** Calls and answers as text, for the analysis of a history that is not linearizable. */
+  log: string[]
+  /** Answers that the model does not allow. */
   strange: string[]
 }
 
@@ -28,7 +28,7 @@ const clientCount = 8
 const callsEach = 32
 const conditionalShare = 0.15
 const readShare = 0.15
-/** Most change the role that was seen last: what changes nothing races with nobody. */
+/** Most calls change the last seen role: a call without a change cannot conflict. */
 const changingShare = 0.85
 
 export function nameOfMembers(states: MemberStates): string {
@@ -56,8 +56,8 @@ export async function recordHistory(
   const initial = await Promise.all(
     organization.memberIds.map(async (_, member) => memberIn(await call(0, 'GET', member))),
   )
-  const history: MemberHistory = { initial, calls: [], told: [], strange: [] }
-  // One clock for all: events of this process are in order by themselves.
+  const history: MemberHistory = { initial, calls: [], log: [], strange: [] }
+  // Events of one process are ordered, so a counter serves as the clock.
   let clock = 0
   const known = [...initial]
   const makeCalls = async (client: number): Promise<void> => {
@@ -76,20 +76,20 @@ export async function recordHistory(
       if (answer.status === 200) known[member] = memberIn(answer)
       const asked = isRead ? 'read' : `${role}${ifMatch === undefined ? '' : ` if ${ifMatch}`}`
       const got = answer.status === 200 ? `${memberIn(answer).role} ${memberIn(answer).version}` : answer.code
-      history.told.push(`${calledAt}-${answeredAt} client ${client} member ${member}: ${asked} -> ${got}`)
+      history.log.push(`${calledAt}-${answeredAt} client ${client} member ${member}: ${asked} -> ${got}`)
       if (step)
         history.calls.push({ calledAt, answeredAt: answer.status === 0 ? Number.POSITIVE_INFINITY : answeredAt, step })
       else history.strange.push(`${asked} -> ${answer.status} ${got}`)
     }
   }
   await Promise.all(agents.map((_, client) => makeCalls(client)))
-  // What is there in the end belongs to the history.
+  // The final state is part of the history.
   for (const member of organization.memberIds.keys()) {
     const calledAt = clock++
     const answer = await call(member, 'GET', member)
     const step = readStep(member, answer)
     if (step) history.calls.push({ calledAt, answeredAt: clock++, step })
-    history.told.push(`${calledAt} at the end member ${member}: ${nameOfMembers([memberIn(answer)])}`)
+    history.log.push(`${calledAt} at the end member ${member}: ${nameOfMembers([memberIn(answer)])}`)
   }
   for (const agent of agents) agent.destroy()
   return history
@@ -102,7 +102,7 @@ function memberIn({ headers, text }: Answer): MemberState {
 
 type Step = RecordedCall<MemberStates>['step']
 
-/** Undefined for an answer that is none of those that the model gives. */
+/** Undefined for an answer that the model does not allow. */
 function readStep(member: number, answer: Answer): Step | undefined {
   if (answer.status !== 200) return undefined
   const seen = memberIn(answer)
@@ -133,7 +133,7 @@ function applyUpdate(
   return { outcome: 'done', after: states.with(member, { role, version: nextVersion(present.version) }) }
 }
 
-/** `"membership.user"`, of which the first goes up with the role. */
+/** ETag `"membership.user"`; the first number is incremented with the role. */
 function nextVersion(etag: string): string {
   return etag.replace(/^"(\d+)/, (_, version: string) => `"${Number(version) + 1}`)
 }

@@ -1,5 +1,5 @@
-// R10: role updates through two processes on one PostgreSQL are linearizable: each looks as if it happened at one moment between
-// its call and its answer, and an organization has an admin at every such moment.
+// R10: role updates through two processes on one PostgreSQL are linearizable: each takes effect at one time between its call and
+// its answer, and an organization always has an admin.
 import { type PostgresServer, startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import type { Installation } from '../penstock-process.ts'
 import { makeRandom } from '../random.ts'
@@ -9,14 +9,14 @@ import { setUpOrganizations } from './drill-organizations.ts'
 import { isLinearizable } from './linear-check.ts'
 import { nameOfMembers, recordHistory } from './linear-members.ts'
 
-/** So that one commit holds changes of several. */
+/** Concurrent histories, so that one commit contains changes of several. */
 const atOnce = 4
 
 interface LinearOptions {
   seed: number
   size: number
   folder: string
-  /** A mutant that the processes have. */
+  /** A mutant that both processes run. */
   mutant?: string
 }
 
@@ -45,7 +45,7 @@ async function recordAndCheck(
 ): Promise<SystemResult> {
   const random = makeRandom(seed)
   const installation: Installation = { folder, databaseUrl: await postgres.createDatabase('penstock') }
-  // One for each history: what one that went wrong leaves behind must not be taken for the next one's.
+  // One organization per history, so that a violation does not affect the next history.
   const organizations = await setUpOrganizations(installation, { count: size, roles: ['admin', 'admin', 'developer'] })
   const options = mutant === undefined ? {} : { mutant }
   apis.push(...(await Promise.all([1, 2].map(() => startApi(installation, options)))))
@@ -61,14 +61,14 @@ async function recordAndCheck(
       calls += history.calls.length
       strangeAnswers += history.strange.length
       const isFine = history.strange.length === 0 && isLinearizable(history.calls, history.initial, nameOfMembers)
-      if (!isFine) flagged.push([`from ${nameOfMembers(history.initial)}`, ...history.told].join('\n'))
+      if (!isFine) flagged.push([`from ${nameOfMembers(history.initial)}`, ...history.log].join('\n'))
     }
   }
   await Promise.all(Array.from({ length: atOnce }, record))
   const [first] = flagged
   return {
     isKept: first === undefined,
-    figures: { histories: size, calls, flagged: flagged.length, strangeAnswers },
+    measurements: { histories: size, calls, flagged: flagged.length, strangeAnswers },
     ...(first === undefined ? {} : { toLookAt: first }),
   }
 }

@@ -1,5 +1,5 @@
-// Processes of one Penstock, each with a role and a port of its own, with the settings of deploy/penstock.env; killed as a machine
-// that loses power kills them, and started again as systemd does.
+// Processes of one Penstock, each with its role and port and the settings of deploy/penstock.env. They are killed with SIGKILL
+// and restarted as systemd does.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ export interface RoleProcess {
   port: number
   start(): Promise<void>
   kill(): Promise<void>
-  /** What it said on standard error, through all its lives. */
+  /** Standard error since the first start. */
   complaints(): string
 }
 
@@ -37,7 +37,7 @@ function environmentOf({ folder, databaseUrl }: Place): NodeJS.ProcessEnv {
   }
 }
 
-/** The lines that are no comments. */
+/** Settings of deploy/penstock.env, without comments. */
 export function readSettings(): Record<string, string> {
   const lines = readFileSync(settingsFile, 'utf8').split('\n')
   return Object.fromEntries(
@@ -60,11 +60,11 @@ export async function setUp(place: Place): Promise<Admin> {
   return readAdmin(stdout)
 }
 
-/** From what `penstock init` prints. */
+/** Reads the output of `penstock init`. */
 export function readAdmin(printed: string): Admin {
   const find = (label: string): string => {
     const found = new RegExp(`^${label}\\s+(\\S+)`, 'm').exec(printed)?.[1]
-    if (found === undefined) throw new Error(`penstock init has not told ${label}`)
+    if (found === undefined) throw new Error(`penstock init did not print "${label}"`)
     return found
   }
   return { organizationId: find('Organization'), keyId: find('Key id'), keySecret: find('Key secret') }

@@ -1,5 +1,5 @@
-// Writers who go through a proxy, and send what was not answered again with the same Idempotency-Key until it is. What they do
-// cannot be done twice unnoticed: every step makes one activity, and a key that is made twice is there twice.
+// Writers behind a proxy that retry unanswered requests with the same Idempotency-Key. Duplicates are visible: every step records
+// one activity, and a key that is created twice exists twice.
 import { Agent, request } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -7,29 +7,29 @@ import { newId } from '../../src/lib/id.ts'
 import type { Admin } from './nginx-processes.ts'
 
 const writerCount = 8
-/** As docs/http.md tells clients. */
+/** As docs/http.md recommends to clients. */
 const callTimeoutMs = 40_000
 const retryAfterMs = 100
 const longestRetryMs = 60_000
 
-/** A key that a writer has made, and what was acknowledged about it. */
+/** A key that a writer has created, and its acknowledged state. */
 interface Entry {
   id: string
   name: string
   types: string[]
 }
 
-export interface WriterBooks {
+export interface WriterJournal {
   entries: Entry[]
-  /** Sentences about answers that no writer should get. */
+  /** Unexpected answers. */
   refused: string[]
   acknowledgedWrites: number
-  /** Requests that were sent again. */
+  /** Number of repeated requests. */
   retries: number
   longestGapMs: number
 }
 
-export interface WriterWay {
+export interface ProxyTarget {
   url: string
   ca: string
   admin: Admin
@@ -40,41 +40,41 @@ interface Answer {
   text: string
 }
 
-/** Until they are told to stop; what they have begun by then is finished. */
-export async function writeThroughProxy(way: WriterWay, signal: AbortSignal): Promise<WriterBooks> {
-  const books: WriterBooks = { entries: [], refused: [], acknowledgedWrites: 0, retries: 0, longestGapMs: 0 }
-  const agent = new Agent({ ca: way.ca, keepAlive: true })
+/** Writes until the signal; requests in progress are completed. */
+export async function writeThroughProxy(target: ProxyTarget, signal: AbortSignal): Promise<WriterJournal> {
+  const journal: WriterJournal = { entries: [], refused: [], acknowledgedWrites: 0, retries: 0, longestGapMs: 0 }
+  const agent = new Agent({ ca: target.ca, keepAlive: true })
   let lastMs = performance.now()
   const apply = async (method: string, path: string, body?: object): Promise<string | undefined> => {
-    const answer = await sendUntilAnswered(way, agent, { method, path, body }, books)
+    const answer = await sendUntilAnswered(target, agent, { method, path, body }, journal)
     const nowMs = performance.now()
-    books.longestGapMs = Math.max(books.longestGapMs, nowMs - lastMs)
+    journal.longestGapMs = Math.max(journal.longestGapMs, nowMs - lastMs)
     lastMs = nowMs
     if (answer?.status === 200) {
-      books.acknowledgedWrites++
+      journal.acknowledgedWrites++
       return answer.text
     }
-    books.refused.push(`${method} ${path}: ${answer ? `${answer.status} ${answer.text}` : 'never answered'}`)
+    journal.refused.push(`${method} ${path}: ${answer ? `${answer.status} ${answer.text}` : 'never answered'}`)
     return undefined
   }
   await Promise.all(
     Array.from({ length: writerCount }, async () => {
-      for (let number = 0; !signal.aborted; number++) await keepKey(books, apply, { mayDelete: number % 2 === 0 })
+      for (let number = 0; !signal.aborted; number++) await keepKey(journal, apply, { mayDelete: number % 2 === 0 })
     }),
   )
   agent.destroy()
-  return books
+  return journal
 }
 
 type Apply = (method: string, path: string, body?: object) => Promise<string | undefined>
 
-async function keepKey(books: WriterBooks, apply: Apply, { mayDelete }: { mayDelete: boolean }): Promise<void> {
+async function keepKey(journal: WriterJournal, apply: Apply, { mayDelete }: { mayDelete: boolean }): Promise<void> {
   const name = newId()
   const made = await apply('POST', '/keys', { name: `${name} new`, roles: ['developer'] })
   if (made === undefined) return
   const { id } = (JSON.parse(made) as { result: { key: { id: string } } }).result.key
   const entry: Entry = { id, name: `${name} new`, types: ['key_created'] }
-  books.entries.push(entry)
+  journal.entries.push(entry)
   if ((await apply('PATCH', `/keys/${id}`, { name })) !== undefined) {
     entry.name = name
     entry.types.push('key_updated')
@@ -90,18 +90,18 @@ interface Call {
 }
 
 async function sendUntilAnswered(
-  way: WriterWay,
+  target: ProxyTarget,
   agent: Agent,
   call: Call,
-  books: WriterBooks,
+  journal: WriterJournal,
 ): Promise<Answer | undefined> {
   const idempotencyKey = newId()
   const deadlineMs = performance.now() + longestRetryMs
   for (;;) {
-    const answer = await send(way, agent, call, idempotencyKey)
+    const answer = await send(target, agent, call, idempotencyKey)
     if (answer && !mustRepeat(answer)) return answer
     if (performance.now() > deadlineMs) return answer
-    books.retries++
+    journal.retries++
     await sleep(retryAfterMs)
   }
 }
@@ -110,11 +110,11 @@ function mustRepeat({ status, text }: Answer): boolean {
   return status === 503 || (status === 409 && text.includes('"code":"idempotency_key_in_use"'))
 }
 
-/** Undefined when no whole answer came. */
-function send(way: WriterWay, agent: Agent, call: Call, idempotencyKey: string): Promise<Answer | undefined> {
-  const { organizationId, keyId, keySecret } = way.admin
+/** Undefined without a complete answer. */
+function send(target: ProxyTarget, agent: Agent, call: Call, idempotencyKey: string): Promise<Answer | undefined> {
+  const { organizationId, keyId, keySecret } = target.admin
   return new Promise((resolve) => {
-    const outgoing = request(`${way.url}/v1/organizations/${organizationId}${call.path}`, {
+    const outgoing = request(`${target.url}/v1/organizations/${organizationId}${call.path}`, {
       agent,
       method: call.method,
       auth: `${keyId}:${keySecret}`,
@@ -144,12 +144,12 @@ export interface WriterFindings {
   twice: string[]
 }
 
-/** Every writer has been answered, so what is there is exactly what was acknowledged. */
-export async function compareEntries(databaseUrl: string, books: WriterBooks): Promise<WriterFindings> {
+/** Every request was answered, so the database must have exactly the acknowledged state. */
+export async function compareEntries(databaseUrl: string, journal: WriterJournal): Promise<WriterFindings> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
   try {
-    return await compareRows(async (text) => (await client.query(text)).rows, books)
+    return await compareRows(async (text) => (await client.query(text)).rows, journal)
   } finally {
     await client.end()
   }
@@ -157,7 +157,7 @@ export async function compareEntries(databaseUrl: string, books: WriterBooks): P
 
 type Query = <Row>(text: string) => Promise<Row[]>
 
-async function compareRows(query: Query, books: WriterBooks): Promise<WriterFindings> {
+async function compareRows(query: Query, journal: WriterJournal): Promise<WriterFindings> {
   const findings: WriterFindings = { lost: [], twice: [] }
   const activities = new Map<string, number>()
   const recorded = await query<{ type: string; target: string }>(
@@ -169,7 +169,7 @@ async function compareRows(query: Query, books: WriterBooks): Promise<WriterFind
   }
   const rows = await query<{ id: string; name: string }>(`SELECT id, name FROM api_keys WHERE role = 'developer'`)
   const names = new Map(rows.map(({ id, name }) => [id, name]))
-  for (const { id, name, types } of books.entries) {
+  for (const { id, name, types } of journal.entries) {
     for (const type of types) {
       const count = activities.get(`${id} ${type}`) ?? 0
       if (count === 0) findings.lost.push(`${type} of ${id}`)
@@ -179,6 +179,6 @@ async function compareRows(query: Query, books: WriterBooks): Promise<WriterFind
     if (names.get(id) !== kept) findings.lost.push(`${id} is called ${names.get(id)}, not ${kept}`)
     names.delete(id)
   }
-  for (const [id, name] of names) findings.twice.push(`the key ${id}, ${name}, which nobody was told of`)
+  for (const [id, name] of names) findings.twice.push(`the key ${id}, ${name}, whose creation was not acknowledged`)
   return findings
 }

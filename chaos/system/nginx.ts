@@ -1,5 +1,5 @@
-// Two API and two runner processes on PostgreSQL behind nginx, as docs/deployment.md sets them up: one API process at a time dies
-// under load, now and then a runner too. Clients lose nothing, nothing is done twice, and nobody waits for long.
+// Two API and two runner processes on PostgreSQL behind nginx, as in docs/deployment.md. One API process at a time is killed
+// under load, and sometimes a runner. Clients lose nothing, nothing is done twice, and no request takes long.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import { findFreePorts } from '../../src/lib/free-port.ts'
@@ -13,13 +13,13 @@ const killEveryMs = 5_000
 /** RestartSec of deploy/penstock@.service. */
 const restartAfterMs = 2_000
 const longestGapMs = 10_000
-/** Commits take as long as on a slow disk: many a process dies after its commit has begun, and before it could answer. */
+/** Slow commits, as on a slow disk: many processes are killed between the start of a commit and the answer. */
 const slowCommits = { commit_delay: '100000', commit_siblings: '0' }
 
 export const nginxDrill: SystemDrill = {
   id: 'nginx',
   promise:
-    'behind nginx, an API process killed every 5 seconds loses no acknowledged write, applies none twice, and makes nobody wait 10 seconds',
+    'behind nginx, an API process killed every 5 seconds loses no acknowledged write, applies none twice, and delays no request by 10 seconds',
   ci: 30,
   full: 600,
   unit: 'seconds',
@@ -55,29 +55,29 @@ async function runBehindNginx(
   const stopping = new AbortController()
   const writing = writeThroughProxy({ url: nginx.url, ca: nginx.ca, admin }, stopping.signal)
   const kills = await killInTurn({ apis: [one!, other!], runners, seed, seconds }).finally(() => stopping.abort())
-  const books = await writing
+  const journal = await writing
 
-  const { lost, twice } = await compareEntries(databaseUrl, books)
+  const { lost, twice } = await compareEntries(databaseUrl, journal)
   const passages = await nginx.listPassages()
-  const unexpected = [...lost, ...twice, ...books.refused]
+  const unexpected = [...lost, ...twice, ...journal.refused]
   return {
-    isKept: unexpected.length === 0 && books.longestGapMs < longestGapMs && kills > 0,
-    figures: {
+    isKept: unexpected.length === 0 && journal.longestGapMs < longestGapMs && kills > 0,
+    measurements: {
       seconds,
       kills,
-      writes: books.acknowledgedWrites,
+      writes: journal.acknowledgedWrites,
       lost: lost.length,
       twice: twice.length,
-      refused: books.refused.length,
-      longestGapMs: Math.round(books.longestGapMs),
+      refused: journal.refused.length,
+      longestGapMs: Math.round(journal.longestGapMs),
       repeatedByNginx: passages.filter(({ attempts }) => attempts > 1).length,
-      repeatedByClients: books.retries,
+      repeatedByClients: journal.retries,
     },
     ...(unexpected.length === 0 ? {} : { toLookAt: unexpected.slice(0, 10).join('; ') }),
   }
 }
 
-/** How many were killed. All of them run again when it resolves. */
+/** Resolves to the number of kills when all processes run again. */
 async function killInTurn(options: {
   apis: RoleProcess[]
   runners: RoleProcess[]

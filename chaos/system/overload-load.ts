@@ -1,4 +1,4 @@
-// What drills under load share: the thread that sends it, the requests as bytes, and the memory of the process that gets them.
+// Shared parts of load drills: the load thread, requests as bytes, and the memory of the server process.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,7 +29,7 @@ export function requestText(
   return `${lines.join('\r\n')}\r\n\r\n${text}`
 }
 
-/** Reads, changes and lists, as many of each as an interface for people and programs sees. */
+/** Reads, changes and lists, in the proportions of an API with interactive and automated clients. */
 export function mixedRequests({ key, path, memberIds }: DrillOrganization): string[] {
   const [, ...members] = memberIds
   return ['admin', 'developer'].flatMap((role) =>
@@ -46,7 +46,7 @@ export function residentMegabytes(pid: number): number {
   return Math.round(Number(kilobytes) / 1024)
 }
 
-/** The most while the work is under way, looked at ten times a second. */
+/** Peak memory during the work, sampled ten times per second. */
 export async function mostMemoryDuring<Result>(
   pid: number,
   work: Promise<Result>,

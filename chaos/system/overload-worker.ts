@@ -1,5 +1,5 @@
-// A thread that sends requests as bytes over many connections: as fast as they are answered, or at a pace that no answer changes.
-// It counts answers by their status and does nothing else, so that it can send more than Penstock can take.
+// Thread that sends requests as bytes over many connections, either as fast as they are answered or at a fixed rate. It only
+// counts answers by status, so that it can send more than Penstock can handle.
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -8,29 +8,29 @@ export interface LoadOptions {
   port: number
   connections: number
   seconds: number
-  /** Undefined: the next one as soon as the last one is answered. */
+  /** Undefined: the next request follows each answer. */
   perSecond?: number
-  /** Whole requests, taken in turn. */
+  /** Complete requests, sent round robin. */
   requests: string[]
-  /** What one connection waits for at the most. */
+  /** Most outstanding requests per connection. */
   mostUnanswered?: number
-  /** Where connections come from, in turn; any address of this machine. */
+  /** Local addresses of the connections, used round robin. */
   addresses?: string[]
 }
 
 export interface LoadResult {
   sent: number
-  /** What the pace wanted while every connection waited for answers. */
+  /** Requests due while every connection was waiting for answers. */
   notSent: number
   statuses: Record<string, number>
-  /** Connections that ended before they were to. */
+  /** Connections that were closed early. */
   broken: number
   /** Connections without any answer in the second half of the time. */
   silent: number
 }
 
 const tickMs = 5
-/** At the pace of answers; whoever sends faster does not wait for those who come last. */
+/** Wait for the last answers, without a fixed rate only. */
 const lastAnswersMs = 2_000
 
 if (parentPort) parentPort.postMessage(await sendLoad(workerData as LoadOptions))
@@ -48,12 +48,12 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
 
   const begunAtMs = performance.now()
   const isSecondHalf = (): boolean => performance.now() - begunAtMs > options.seconds * 500
-  /** WorkerPool whose connection had an answer in the second half. */
+  /** Connections with an answer in the second half. */
   const answered = new Set<number>()
-  /** With what they wait for. */
+  /** Number of outstanding requests by socket. */
   const sockets = new Map<Socket, number>()
-  const open = (place: number): void => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: addresses[place % addresses.length]! })
+  const open = (connectionIndex: number): void => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: addresses[connectionIndex % addresses.length]! })
     socket.setNoDelay(true)
     sockets.set(socket, 0)
     let rest = ''
@@ -69,7 +69,7 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
         from = at + 12
         const status = text.slice(at + 9, from)
         if (status === '100') continue
-        if (isSecondHalf()) answered.add(place)
+        if (isSecondHalf()) answered.add(connectionIndex)
         result.statuses[status] = (result.statuses[status] ?? 0) + 1
         sockets.set(socket, (sockets.get(socket) ?? 1) - 1)
         if (!isPaced && !isOver) socket.write(take(1))
@@ -82,14 +82,14 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
       if (isOver) return
       result.broken++
       setTimeout(() => {
-        if (!isOver) open(place)
+        if (!isOver) open(connectionIndex)
       }, 50)
     })
   }
-  for (let place = 0; place < options.connections; place++) {
-    open(place)
-    // All at once they would not fit into what the kernel keeps for Penstock.
-    if (place % 50 === 49) await sleep(10)
+  for (let connectionIndex = 0; connectionIndex < options.connections; connectionIndex++) {
+    open(connectionIndex)
+    // Opening all at once would exceed the listen backlog of the kernel.
+    if (connectionIndex % 50 === 49) await sleep(10)
   }
 
   let wanted = 0
@@ -105,7 +105,7 @@ async function sendLoad(options: LoadOptions): Promise<LoadResult> {
       const count = Math.min(mostUnanswered - unanswered, left)
       socket.write(take(count))
       left -= count
-      // To the end of the line, so that the next turn begins with others.
+      // Moves the socket to the end, so that the next round starts with other connections.
       sockets.delete(socket)
       sockets.set(socket, unanswered + count)
     }

@@ -1,5 +1,5 @@
-// R14: clients want ten times more than Penstock can do, and wait for up to 16,000 answers all the time; then all of them hang up.
-// It answers with 2xx, 429 or 503 and nothing else, everybody in turn, its memory stays bounded, and it serves as before within
+// R14: clients request ten times more than Penstock can handle and have up to 16,000 requests outstanding; then all of them
+// disconnect. Penstock answers only with 2xx, 429 or 503, serves all connections, keeps its memory bounded, and recovers within
 // five seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
@@ -10,20 +10,20 @@ import { mixedRequests, mostMemoryDuring, residentMegabytes, sendLoad } from './
 
 const times = 10
 const capacitySeconds = 3
-/** As many as commits can share: with few, the disk would be measured. */
+/** As many as can share a commit: with fewer, the drill would measure the disk. */
 const capacityConnections = 256
 const overloadConnections = 500
 const mostUnanswered = 32
-/** Up to 256 in each of two connections are pages of the database that SQLite keeps, however many clients there are. */
+/** Includes the SQLite page caches of two connections, up to 256 MB each, whatever the number of clients. */
 const mostMegabytes = 768
 const longestRecoveryMs = 5_000
-/** As before: an answer within this, or within three times what it took before the load. */
+/** Recovered: an answer within this time, or within three times the time before the load. */
 const wellMs = 250
 
 type OverloadOptions = Parameters<SystemDrill['run']>[0]
 
 const promise =
-  'clients who want ten times more than it can do get only 2xx, 429 and 503; at most 768 MB, and well again within 5 s'
+  'at ten times its capacity it answers only 2xx, 429 and 503, needs at most 768 MB, and recovers within 5 s'
 const sizes = { ci: 30, full: 300, unit: 'seconds' }
 
 export const overloadOfSqlite: SystemDrill = {
@@ -51,7 +51,7 @@ async function overload({ size, folder }: OverloadOptions, databaseUrl?: string)
   const installation = { folder, databaseUrl }
   const roles = ['admin' as const, ...Array<'developer'>(20).fill('developer')]
   const [organization] = await setUpOrganizations(installation, { count: 1, roles })
-  const { complaints, tooSlow, figures, printed, rounds } = await inRounds(async () => {
+  const { complaints, tooSlow, measurements, printed, rounds } = await inRounds(async () => {
     const api = await startApi(installation)
     try {
       return await overloadApi(api, organization!, size)
@@ -62,17 +62,17 @@ async function overload({ size, folder }: OverloadOptions, databaseUrl?: string)
   const toLookAt = [...complaints, ...tooSlow]
   return {
     isKept: toLookAt.length === 0,
-    figures: { ...figures, rounds },
+    measurements: { ...measurements, rounds },
     ...(toLookAt.length === 0 ? {} : { toLookAt: `${toLookAt.join('; ')}; ${printed.slice(-500)}` }),
   }
 }
 
 interface Overloaded {
   complaints: string[]
-  /** What a machine that is busy with other things may have done. */
+  /** Violations that a busy machine can cause. */
   tooSlow: string[]
   isOnlySlow: boolean
-  figures: Record<string, number>
+  measurements: Record<string, number>
   printed: string
 }
 
@@ -106,7 +106,7 @@ async function overloadApi(api: Api, organization: DrillOrganization, seconds: n
     tooSlow,
     isOnlySlow: complaints.length === 0 && tooSlow.length > 0,
     printed: api.printed(),
-    figures: {
+    measurements: {
       seconds,
       capacityPerSecond: capacity,
       sentPerSecond: Math.round(result.sent / seconds),
@@ -141,7 +141,7 @@ async function timeProbes(api: Api, organization: DrillOrganization, count: numb
   return times
 }
 
-/** Until three in a row are well: the first may have met a gap. */
+/** Three fast answers in a row count as recovered: a single one may be luck. */
 async function timeRecovery(api: Api, organization: DrillOrganization, enoughMs: number): Promise<number> {
   const begunAtMs = performance.now()
   let wellSinceMs = begunAtMs

@@ -1,30 +1,30 @@
-// A file system on a device of its own whose power can be cut: what was not synced by then is gone, as after a blackout. The
-// cache within a disk is not part of it: a disk that says it has synced is believed.
+// File system on its own device whose power can be cut: data that was not synced is lost, as after a blackout. The disk cache is
+// not simulated: a disk that reports a sync is believed.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, rmSync } from 'node:fs'
 import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { requirePrograms, unmountPatiently } from './disk-tools.ts'
+import { requirePrograms, unmountWithRetries } from './disk-tools.ts'
 
 const run = promisify(execFile)
 
 export interface PowerDevice {
   mountPoint: string
   /**
-   * When it resolves, nothing reaches the device any more, and whoever asks gets an error. `begin` is called right before: ext4
-   * may answer a sync that is under way then with success, and not have kept it, which no blackout does.
+   * Resolves when nothing reaches the device any more and every access fails. `begin` is called right before: ext4 may report
+   * success for a sync in progress without having stored it, which a real blackout does not do.
    */
   cut(begin: () => void): Promise<void>
-  /** After a cut, when nobody uses it any more: what the device has is there again. */
+  /** Makes the data on the device available again after a cut, when no process uses it any more. */
   restore(): Promise<void>
-  /** All that was written is on the device. */
+  /** Syncs everything written to the device. */
   flush(): Promise<void>
   remove(): Promise<void>
 }
 
-/** FS_IOC_SHUTDOWN of ext4 with NOLOGFLUSH, on a word: not even its own journal is written. */
+/** FS_IOC_SHUTDOWN of ext4 with NOLOGFLUSH, on command: not even the journal is written. */
 const shutDown = `
   open(my $root, "<", $ARGV[0]) or die "$!";
   my $how = pack("I", 2);
@@ -42,13 +42,13 @@ export async function makePowerDevice(folder: string, sizeBytes: number): Promis
   await truncate(image, sizeBytes)
   await run(programs['mkfs.ext4'], ['-q', '-F', image])
   const mount = () => run(programs.mount, ['-o', 'loop', image, mountPoint])
-  const unmount = () => unmountPatiently(programs.umount, mountPoint)
+  const unmount = () => unmountWithRetries(programs.umount, mountPoint)
   await mount()
   return {
     mountPoint,
     cut: async (begin) => {
       const perl = spawn(programs.perl, ['-e', shutDown, mountPoint], { stdio: ['pipe', 'pipe', 'inherit'] })
-      // One that has ended already is told of below, by its code.
+      // An early exit is reported below with the exit code.
       perl.stdin.on('error', () => undefined)
       const ended = once(perl, 'exit')
       await Promise.race([once(perl.stdout, 'data'), ended])
@@ -59,8 +59,8 @@ export async function makePowerDevice(folder: string, sizeBytes: number): Promis
     },
     restore: async () => {
       await unmount()
-      // On a device of its own: whoever has copied the mounts of this machine meanwhile, as containers do, keeps the one that is
-      // shut down alive, and would have it mounted again.
+      // On a new loop device: a process that copied the mounts of this machine since, such as a container, keeps the shut-down
+      // file system alive, which would then be mounted again.
       const cutOff = image
       image = join(folder, `device-${++restorations}`)
       await run('cp', ['--sparse=always', cutOff, image])

@@ -1,5 +1,6 @@
-// R3: what was acknowledged survives that the power of the PostgreSQL server is cut under load, and of Penstock with it. Its
-// control shows that the cut is a real one: Penstock refuses to start on synchronous_commit=off, so it is switched off later.
+// R3: acknowledged writes survive a power cut of PostgreSQL and Penstock under load. The control proves that the cut is real:
+// with synchronous_commit=off acknowledged writes are lost. Penstock refuses to start with that setting, so it is changed after
+// the start.
 import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,13 +10,13 @@ import { makeRandom } from '../random.ts'
 import type { SystemDrill } from './drill.ts'
 import { readSample, type Server, startServer } from './drill-process.ts'
 import { inStore } from './drill-store.ts'
-import { compare, moreAcknowledged, openBooks, writeUntilRefused } from './drill-writers.ts'
+import { compare, moreAcknowledged, openJournal, writeUntilRefused } from './drill-writers.ts'
 import { type PowerCut, tellPowerCuts } from './power.ts'
 import { makePowerDevice } from './power-device.ts'
 
 const deviceBytes = 1024 * 1_048_576
 const databaseName = 'penstock'
-/** The log is written now and then only, not at each commit; as seldom as may be, so that a cut does not just miss it. */
+/** Writes the WAL rarely instead of at each commit, so that a cut always loses commits. */
 const forgetful = [
   'ALTER SYSTEM SET synchronous_commit = off',
   "ALTER SYSTEM SET wal_writer_delay = '10s'",
@@ -24,7 +25,7 @@ const forgetful = [
 
 export const powerOfPostgres: SystemDrill = {
   id: 'R3',
-  promise: 'a power cut loses nothing that was acknowledged, and damages nothing (PostgreSQL)',
+  promise: 'a power cut loses no acknowledged write and damages no data (PostgreSQL)',
   ci: 4,
   full: 100,
   unit: 'cuts',
@@ -33,7 +34,7 @@ export const powerOfPostgres: SystemDrill = {
 
 export const powerOfPostgresControl: SystemDrill = {
   id: 'R3-control',
-  promise: 'with synchronous_commit=off a power cut loses what was acknowledged',
+  promise: 'with synchronous_commit=off a power cut loses acknowledged writes',
   ci: 2,
   full: 10,
   unit: 'cuts',
@@ -45,7 +46,7 @@ async function cutPower(
   { isControl }: { isControl: boolean },
 ): Promise<PowerCut[]> {
   const random = makeRandom(seed)
-  // The account that PostgreSQL runs as must get through.
+  // The account of PostgreSQL needs access.
   chmodSync(folder, 0o755)
   const data = join(folder, 'data')
   mkdirSync(data, { mode: 0o700 })
@@ -58,15 +59,15 @@ async function cutPower(
     const databaseUrl = await postgres.createDatabase(databaseName)
     const start = () => startServer({ folder: data, databaseUrl })
     server = await start()
-    const books = await inStore(data, (store) => openBooks(store, readSample(data)), databaseUrl)
+    const journal = await inStore(data, (store) => openJournal(store, readSample(data)), databaseUrl)
     await device.flush()
     while (cuts.length < size) {
       if (isControl) await command(databaseUrl, ...forgetful)
-      const writesBefore = books.acknowledgedWrites
+      const writesBefore = journal.acknowledgedWrites
       const blackout = new AbortController()
-      const writing = writeUntilRefused(books, server.url, blackout.signal)
-      await moreAcknowledged(books, random.between(16, 200))
-      // Every other cut is to meet a checkpoint.
+      const writing = writeUntilRefused(journal, server.url, blackout.signal)
+      await moreAcknowledged(journal, random.between(16, 200))
+      // Every second cut hits a checkpoint.
       const checkpoint =
         !isControl && cuts.length % 2 === 1 ? command(databaseUrl, 'CHECKPOINT').catch(() => undefined) : undefined
       await sleep(random.between(0, 200))
@@ -80,8 +81,8 @@ async function cutPower(
       if (isControl) await command(databaseUrl, 'ALTER SYSTEM RESET ALL', 'SELECT pg_reload_conf()')
       server = await start()
       const readyMs = Math.round(performance.now() - restoredAt)
-      const findings = await inStore(data, (store) => compare(store, books), databaseUrl)
-      cuts.push({ findings, writes: books.acknowledgedWrites - writesBefore, readyMs })
+      const findings = await inStore(data, (store) => compare(store, journal), databaseUrl)
+      cuts.push({ findings, writes: journal.acknowledgedWrites - writesBefore, readyMs })
     }
     return cuts
   } finally {
@@ -102,7 +103,7 @@ async function command(url: string, ...texts: string[]): Promise<void> {
   }
 }
 
-/** Resolves when the postmaster is gone; it may have ended by itself, for want of a disk. */
+/** Resolves when the postmaster has ended; without its disk it may end before it is killed. */
 async function crash(postmaster: number): Promise<void> {
   for (let signal: NodeJS.Signals | 0 = 'SIGQUIT'; ; signal = 0) {
     try {

@@ -1,5 +1,5 @@
-// R2: what was acknowledged survives that the power is cut under load. Its control shows that the cut is a real one: with a
-// SQLite that does not sync each commit, acknowledged writes are gone.
+// R2: acknowledged writes survive a power cut under load. The control proves that the cut is real: with a SQLite that does not
+// sync each commit, acknowledged writes are lost.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,7 +7,7 @@ import { makeRandom } from '../random.ts'
 import type { SystemDrill } from './drill.ts'
 import { readSample, startServer } from './drill-process.ts'
 import { inStore, padLog } from './drill-store.ts'
-import { compare, moreAcknowledged, openBooks, writeUntilRefused } from './drill-writers.ts'
+import { compare, moreAcknowledged, openJournal, writeUntilRefused } from './drill-writers.ts'
 import { type PowerCut, tellPowerCuts } from './power.ts'
 import { makePowerDevice } from './power-device.ts'
 
@@ -15,7 +15,7 @@ const deviceBytes = 512 * 1_048_576
 
 export const powerOfSqlite: SystemDrill = {
   id: 'R2',
-  promise: 'a power cut loses nothing that was acknowledged, and damages nothing (SQLite)',
+  promise: 'a power cut loses no acknowledged write and damages no data (SQLite)',
   ci: 10,
   full: 300,
   unit: 'cuts',
@@ -24,7 +24,7 @@ export const powerOfSqlite: SystemDrill = {
 
 export const powerOfSqliteControl: SystemDrill = {
   id: 'R2-control',
-  promise: 'with synchronous=NORMAL a power cut loses what was acknowledged',
+  promise: 'with synchronous=NORMAL a power cut loses acknowledged writes',
   ci: 3,
   full: 30,
   unit: 'cuts',
@@ -45,22 +45,22 @@ async function cutPower(
   try {
     mkdirSync(data, { mode: 0o700 })
     server = await start()
-    const books = await inStore(data, (store) => openBooks(store, readSample(data)))
+    const journal = await inStore(data, (store) => openJournal(store, readSample(data)))
     await device.flush()
     while (cuts.length < size) {
-      const writesBefore = books.acknowledgedWrites
+      const writesBefore = journal.acknowledgedWrites
       const blackout = new AbortController()
-      const writing = writeUntilRefused(books, server.url, blackout.signal)
-      await moreAcknowledged(books, random.between(16, 200))
+      const writing = writeUntilRefused(journal, server.url, blackout.signal)
+      await moreAcknowledged(journal, random.between(16, 200))
       await sleep(random.between(0, 200))
       await device.cut(() => blackout.abort())
       await server.kill()
       await writing
       await device.restore()
       server = await start()
-      const findings = await inStore(data, (store) => compare(store, books))
-      cuts.push({ findings, writes: books.acknowledgedWrites - writesBefore, readyMs: server.readyMs })
-      // Every other cut is to meet a checkpoint.
+      const findings = await inStore(data, (store) => compare(store, journal))
+      cuts.push({ findings, writes: journal.acknowledgedWrites - writesBefore, readyMs: server.readyMs })
+      // Every second cut hits a checkpoint.
       if (!hasCheckpoints || cuts.length % 2 === 0) continue
       await server.kill()
       padLog(data)

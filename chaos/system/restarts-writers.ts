@@ -1,5 +1,5 @@
-// Clients of two API processes who send what was not answered again with the same Idempotency-Key, to either of them, until it
-// is; some hang up early on purpose. A role that is changed twice is two versions on, a key that is made twice is there twice.
+// Clients of two API processes that retry unanswered requests with the same Idempotency-Key at either process; some disconnect
+// early on purpose. A role changed twice is two versions ahead; a key created twice exists twice.
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -19,36 +19,36 @@ interface RoleLedger {
   role: string
 }
 
-export interface RestartBooks {
+export interface RestartJournal {
   organization: DrillOrganization
   roles: RoleLedger[]
   /** Names of keys. */
   made: Set<string>
-  /** Sentences about answers that no client should get. */
+  /** Unexpected answers. */
   refused: string[]
   acknowledgedWrites: number
   retries: number
-  /** The longest that one write took, with all its attempts. */
+  /** Longest duration of one write, including all attempts. */
   longestGapMs: number
 }
 
-export function openRestartBooks(organization: DrillOrganization): RestartBooks {
+export function openRestartJournal(organization: DrillOrganization): RestartJournal {
   const roles = organization.memberIds.map((memberId) => ({ memberId, acknowledgedChanges: 0, role: 'developer' }))
   return { organization, roles, made: new Set(), refused: [], acknowledgedWrites: 0, retries: 0, longestGapMs: 0 }
 }
 
-/** Until the signal; what has been begun by then is finished. */
+/** Writes until the signal; requests in progress are completed. */
 export async function writeThroughRestarts(
-  books: RestartBooks,
+  journal: RestartJournal,
   urls: () => string[],
   random: Random,
   signal: AbortSignal,
 ): Promise<void> {
   const agent = new Agent({ keepAlive: true })
-  const { path } = books.organization
+  const { path } = journal.organization
   const write = (method: string, to: string, body: object) =>
-    writeUntilAnswered(books, urls, { method, path: `${path}${to}`, body }, random, agent)
-  const changeRoles = books.roles.map(async (ledger) => {
+    writeUntilAnswered(journal, urls, { method, path: `${path}${to}`, body }, random, agent)
+  const changeRoles = journal.roles.map(async (ledger) => {
     while (!signal.aborted) {
       const role = ledger.role === 'admin' ? 'developer' : 'admin'
       if (!(await write('PATCH', `/members/${ledger.memberId}`, { role }))) continue
@@ -59,7 +59,7 @@ export async function writeThroughRestarts(
   const makeKeys = Array.from({ length: keyMakers }, async () => {
     while (!signal.aborted) {
       const name = randomUUID()
-      if (await write('POST', '/keys', { name, roles: ['developer'] })) books.made.add(name)
+      if (await write('POST', '/keys', { name, roles: ['developer'] })) journal.made.add(name)
     }
   })
   await Promise.all([...changeRoles, ...makeKeys])
@@ -67,7 +67,7 @@ export async function writeThroughRestarts(
 }
 
 async function writeUntilAnswered(
-  books: RestartBooks,
+  journal: RestartJournal,
   urls: () => string[],
   call: { method: string; path: string; body: object },
   random: Random,
@@ -77,22 +77,22 @@ async function writeUntilAnswered(
   const begunAtMs = performance.now()
   for (let attempt = random.below(2); ; attempt++) {
     const known = urls()
-    // An answer that nobody waits for has often been made already: only the key keeps the next attempt from doing it again.
+    // The request is often executed although the client has left: only the Idempotency-Key prevents a second execution.
     const early = random.happens(hangUpShare) ? { givesUpAfterMs: random.between(1, 30) } : {}
     const url = known[attempt % known.length]!
-    const { status, code, text } = await callApi(url, books.organization.key, { ...call, headers, ...early }, agent)
+    const { status, code, text } = await callApi(url, journal.organization.key, { ...call, headers, ...early }, agent)
     const tookMs = performance.now() - begunAtMs
     if (status === 200) {
-      books.acknowledgedWrites++
-      books.longestGapMs = Math.max(books.longestGapMs, tookMs)
+      journal.acknowledgedWrites++
+      journal.longestGapMs = Math.max(journal.longestGapMs, tookMs)
       return true
     }
     const mayComeAgain = status === 0 || status === 503 || code === 'idempotency_key_in_use'
     if (!mayComeAgain || tookMs > longestRetryMs) {
-      books.refused.push(`${call.method} ${call.path}: ${status} ${code} ${text.slice(0, 300)}`)
+      journal.refused.push(`${call.method} ${call.path}: ${status} ${code} ${text.slice(0, 300)}`)
       return false
     }
-    books.retries++
+    journal.retries++
     await sleep(retryAfterMs)
   }
 }
@@ -104,10 +104,10 @@ export interface RestartFindings {
   halfDone: string[]
 }
 
-/** When nobody writes any more, every write has either been acknowledged or refused. */
-export async function compareRestartBooks(store: DrillStore, books: RestartBooks): Promise<RestartFindings> {
+/** Call after the writers have stopped: every write was then acknowledged or refused. */
+export async function compareRestartJournal(store: DrillStore, journal: RestartJournal): Promise<RestartFindings> {
   const findings: RestartFindings = { lost: [], twice: [], halfDone: [] }
-  const { organizationId } = books.organization.key
+  const { organizationId } = journal.organization.key
   const ofOrganization = `WHERE organization_id = '${organizationId}'`
   const judge = (what: string, wanted: number, there: number, activities: number): void => {
     if (there < wanted) findings.lost.push(`${what}: ${wanted} acknowledged, ${there} there`)
@@ -119,7 +119,7 @@ export async function compareRestartBooks(store: DrillStore, books: RestartBooks
     `SELECT target::json ->> 'id' AS name, count(*)::int AS count FROM activities ${ofOrganization} GROUP BY 1`,
   )
   const versions = await countBy(store, `SELECT user_id AS name, version - 1 AS count FROM members ${ofOrganization}`)
-  for (const { memberId, acknowledgedChanges } of books.roles) {
+  for (const { memberId, acknowledgedChanges } of journal.roles) {
     const there = versions.get(memberId) ?? 0
     judge(`the role of ${memberId}`, acknowledgedChanges, there, activities.get(memberId) ?? 0)
   }
@@ -131,7 +131,7 @@ export async function compareRestartBooks(store: DrillStore, books: RestartBooks
     counts.set(name, (counts.get(name) ?? 0) + 1)
     if (activities.get(id) !== 1) findings.halfDone.push(`key ${id} has ${activities.get(id) ?? 0} activities`)
   }
-  for (const name of books.made) judge(`key ${name}`, 1, counts.get(name) ?? 0, counts.get(name) ?? 0)
+  for (const name of journal.made) judge(`key ${name}`, 1, counts.get(name) ?? 0, counts.get(name) ?? 0)
   return findings
 }
 

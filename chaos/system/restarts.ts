@@ -1,5 +1,5 @@
-// R7: PostgreSQL restarts, in good order or as in a crash, under two API processes, of which one may be killed too. Clients who
-// send again with the same Idempotency-Key lose nothing, do nothing twice, and wait ten seconds at the most.
+// R7: PostgreSQL restarts, gracefully or as after a crash, under two API processes, one of which may be killed too. Clients that
+// retry with the same Idempotency-Key lose nothing, do nothing twice, and wait at most ten seconds.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type PostgresServer, type StopMode, startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import type { Installation } from '../penstock-process.ts'
@@ -8,7 +8,12 @@ import type { SystemDrill, SystemResult } from './drill.ts'
 import { type Api, startApi, startApiInTheEnd } from './drill-api.ts'
 import { setUpOrganizations } from './drill-organizations.ts'
 import { inStore } from './drill-store.ts'
-import { compareRestartBooks, openRestartBooks, type RestartBooks, writeThroughRestarts } from './restarts-writers.ts'
+import {
+  compareRestartJournal,
+  openRestartJournal,
+  type RestartJournal,
+  writeThroughRestarts,
+} from './restarts-writers.ts'
 
 const longestGapMs = 10_000
 const moreWrites = 48
@@ -24,7 +29,7 @@ const rounds: { mode: StopMode; killsApi: boolean }[] = [
 export const restartsDrill: Omit<SystemDrill, 'run'> & { run(options: RestartsOptions): Promise<SystemResult> } = {
   id: 'R7',
   promise:
-    'restarts of PostgreSQL under two API processes, one of them killed: lost 0, applied twice 0, gap 10 s at the most',
+    'restarts of PostgreSQL under two API processes, one of them killed: lost 0, applied twice 0, gap at most 10 s',
   ci: 4,
   full: 100,
   unit: 'restarts',
@@ -44,7 +49,7 @@ interface RestartsOptions {
   seed: number
   size: number
   folder: string
-  /** A mutant that the API processes have. */
+  /** A mutant that the API processes run. */
   mutant?: string
 }
 
@@ -56,17 +61,17 @@ async function restartUnderLoad(
   const random = makeRandom(seed)
   const installation: Installation = { folder, databaseUrl: await postgres.createDatabase('penstock') }
   const [organization] = await setUpOrganizations(installation, { count: 1, roles: ['admin', ...roles] })
-  // The first member stays an admin, so that nobody else is the last one.
+  // The first member stays an admin, so that no other member is the last admin.
   organization!.memberIds.shift()
   const options = mutant === undefined ? {} : { mutant }
   apis.push(...(await Promise.all([1, 2].map(() => startApi(installation, options)))))
 
-  const books = openRestartBooks(organization!)
+  const journal = openRestartJournal(organization!)
   const stopping = new AbortController()
-  const writing = writeThroughRestarts(books, () => apis.map(({ url }) => url), random, stopping.signal)
+  const writing = writeThroughRestarts(journal, () => apis.map(({ url }) => url), random, stopping.signal)
   let apiKills = 0
   for (let round = 0; round < size; round++) {
-    await moreAcknowledged(books)
+    await moreAcknowledged(journal)
     await sleep(random.below(300))
     const { mode, killsApi } = rounds[round % rounds.length]!
     const restarting = postgres.restart(mode)
@@ -80,34 +85,34 @@ async function restartUnderLoad(
     }
     await restarting
   }
-  await moreAcknowledged(books)
+  await moreAcknowledged(journal)
   stopping.abort()
   await writing
 
-  const findings = await inStore(folder, (store) => compareRestartBooks(store, books), installation.databaseUrl)
+  const findings = await inStore(folder, (store) => compareRestartJournal(store, journal), installation.databaseUrl)
   const { lost, twice, halfDone } = findings
-  const toLookAt = [...books.refused, ...lost, ...twice, ...halfDone]
-  const figures = {
+  const toLookAt = [...journal.refused, ...lost, ...twice, ...halfDone]
+  const measurements = {
     restarts: size,
     apiKills,
-    writes: books.acknowledgedWrites,
-    retries: books.retries,
+    writes: journal.acknowledgedWrites,
+    retries: journal.retries,
     lost: lost.length,
     twice: twice.length,
     halfDone: halfDone.length,
-    refused: books.refused.length,
-    longestGapMs: Math.round(books.longestGapMs),
+    refused: journal.refused.length,
+    longestGapMs: Math.round(journal.longestGapMs),
   }
   return {
-    isKept: toLookAt.length === 0 && books.longestGapMs <= longestGapMs,
-    figures,
+    isKept: toLookAt.length === 0 && journal.longestGapMs <= longestGapMs,
+    measurements,
     ...(toLookAt.length === 0 ? {} : { toLookAt: toLookAt.slice(0, 10).join('; ') }),
   }
 }
 
-/** So that every restart meets writes, and has been got over before the next. */
-async function moreAcknowledged(books: RestartBooks): Promise<void> {
-  const wanted = books.acknowledgedWrites + moreWrites
+/** Waits so that every restart hits writes, and recovery is complete before the next restart. */
+async function moreAcknowledged(journal: RestartJournal): Promise<void> {
+  const wanted = journal.acknowledgedWrites + moreWrites
   const deadlineMs = Date.now() + patienceMs
-  while (books.acknowledgedWrites < wanted && Date.now() < deadlineMs) await sleep(5)
+  while (journal.acknowledgedWrites < wanted && Date.now() < deadlineMs) await sleep(5)
 }

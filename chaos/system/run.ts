@@ -1,4 +1,4 @@
-// Drills of the whole system, one after the other.
+// Runs system drills one after another.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,19 +6,19 @@ import type { SystemDrill, SystemResult } from './drill.ts'
 
 export interface SystemDrillsOptions {
   seed: number
-  /** None is begun after it. */
+  /** No drill starts after this time. */
   deadlineMs: number
   sizeOf(drill: SystemDrill): number
 }
 
-/** Whether all promises were kept. */
+/** Resolves to whether all promises were kept. */
 export async function runSystemDrills(
   chosen: SystemDrill[],
   { seed, deadlineMs, sizeOf }: SystemDrillsOptions,
 ): Promise<boolean> {
   if (chosen.length === 0) return true
   let isKept = true
-  console.log('| id | promise | size | figures | kept | to look at |')
+  console.log('| id | promise | size | measurements | kept | details |')
   console.log('|---|---|---|---|---|---|')
   for (const drill of chosen) {
     if (Date.now() >= deadlineMs) break
@@ -26,9 +26,15 @@ export async function runSystemDrills(
     const folder = mkdtempSync(join(tmpdir(), `penstock-${drill.id}-`))
     const result = await runOne(drill, { seed, size, folder })
     isKept &&= result.isKept
-    const figures = Object.entries(result.figures).map(([name, value]) => `${name} ${value}`)
+    const measurements = Object.entries(result.measurements).map(([name, value]) => `${name} ${value}`)
     const toLookAt = result.isKept ? '' : `${result.toLookAt ?? ''} ${folder}`
-    const line = [drill.id, drill.promise, `${size} ${drill.unit}`, figures.join(', '), result.isKept ? 'yes' : 'NO']
+    const line = [
+      drill.id,
+      drill.promise,
+      `${size} ${drill.unit}`,
+      measurements.join(', '),
+      result.isKept ? 'yes' : 'NO',
+    ]
     console.log(`| ${[...line, toLookAt.replaceAll('|', '/')].join(' | ')} |`)
     if (result.isKept) rmSync(folder, { recursive: true, force: true })
   }
@@ -40,6 +46,6 @@ async function runOne(drill: SystemDrill, options: Parameters<SystemDrill['run']
   try {
     return await drill.run(options)
   } catch (error) {
-    return { isKept: false, figures: {}, toLookAt: error instanceof Error ? error.message : String(error) }
+    return { isKept: false, measurements: {}, toLookAt: error instanceof Error ? error.message : String(error) }
   }
 }

@@ -1,5 +1,5 @@
-// Clients of all kinds at the moment of a shutdown: with connections that they keep, with a new one for each request, at rest for
-// a while, and with bodies that take their time. Every answer but the expected one is noted, and so is every missing one.
+// Clients during a shutdown: with persistent connections, with a new connection per request, with idle periods, and with slow
+// bodies. Records every unexpected or missing answer.
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../random.ts'
@@ -10,15 +10,15 @@ import type { DrillStore } from './drill-store.ts'
 const readers = 8
 const slowBodyMs = 300
 /**
- * Penstock hangs up on whoever asks nothing for half a second while it stops (src/http/drain.ts). Everybody here asks more often,
- * unless the machine keeps this process from it.
+ * Penstock closes connections that are idle for half a second while it stops (src/http/drain.ts). The clients send more often,
+ * unless this process is stalled.
  */
 const longestStallMs = 300
 const beatMs = 20
 const stallIsOverMs = 1_000
 /**
- * Penstock gives up on a database that takes five seconds and more (src/database/postgres.ts), and for another second does not ask
- * again. What it says then has nothing to do with the stop: a request that a stop had cut off would be answered at once.
+ * Penstock gives up on a database after five seconds (src/database/postgres.ts), and does not query it for another second. Such
+ * an error is unrelated to the stop: a request that a stop interrupts would fail at once.
  */
 const databaseTookMs = 4_900
 const databaseIsAwayMs = 1_000
@@ -29,28 +29,28 @@ interface Ledger {
   changes: number
 }
 
-export interface ShutdownBooks {
+export interface ShutdownJournal {
   organization: DrillOrganization
   ledgers: Ledger[]
   answers: number
   refusedConnections: number
-  /** New connections that the kernel had made and Penstock not yet taken when it stopped listening. */
+  /** New connections in the backlog of the kernel when Penstock stopped listening. */
   resetBeforeTaken: number
-  /** When this process could not run for too long. */
+  /** Time of the last long stall of this process. */
   stalledAtMs: number
-  /** On connections that were at rest for too long, because this process was. */
+  /** Connections closed because a stall made them idle. */
   hungUpAtRest: number
-  /** When a request was last given up on, because the database did not answer. */
+  /** Time of the last request that failed because the database did not answer. */
   gaveUpAtMs: number
-  /** The database kept them waiting for too long. */
+  /** Requests delayed too long by the database. */
   timedOutInDatabase: number
-  /** Sentences about requests that were not answered as they should have been. */
+  /** Requests without the expected answer. */
   dropped: string[]
 }
 
 const never = Number.NEGATIVE_INFINITY
 
-export function openShutdownBooks(organization: DrillOrganization): ShutdownBooks {
+export function openShutdownJournal(organization: DrillOrganization): ShutdownJournal {
   const [, ...members] = organization.memberIds
   const ledgers = members.map((memberId) => ({ memberId, role: 'developer', changes: 0 }))
   const counts = { answers: 0, refusedConnections: 0, resetBeforeTaken: 0, hungUpAtRest: 0, timedOutInDatabase: 0 }
@@ -60,14 +60,14 @@ export function openShutdownBooks(organization: DrillOrganization): ShutdownBook
 type Send = (method: string, path: string, body?: object) => Promise<Answer>
 
 export async function sendThroughShutdowns(
-  books: ShutdownBooks,
+  journal: ShutdownJournal,
   url: string,
   random: Random,
   signal: AbortSignal,
 ): Promise<void> {
-  const { key, path } = books.organization
+  const { key, path } = journal.organization
   const agents: Agent[] = []
-  // Penstock says so as soon as it has read the headers: from then on the request is its own.
+  // Penstock sends 100 Continue after reading the headers; from then on it must answer.
   const headers = { expect: '100-continue' }
   const sendWith = (keepsConnections: boolean): Send => {
     const agent = new Agent({ keepAlive: keepsConnections, maxSockets: 1 })
@@ -82,13 +82,13 @@ export async function sendThroughShutdowns(
       const role = ledger.role === 'admin' ? 'developer' : 'admin'
       const begunAtMs = performance.now()
       const answer = await send('PATCH', `${path}/members/${ledger.memberId}`, { role })
-      if (note(books, 'PATCH', answer, begunAtMs)) {
+      if (note(journal, 'PATCH', answer, begunAtMs)) {
         ledger.role = role
         ledger.changes++
       } else if (answer.status === 0) await sleep(20)
       if (restMs > 0) await sleep(random.below(restMs))
     })
-  const clients = books.ledgers.map((ledger, index) => {
+  const clients = journal.ledgers.map((ledger, index) => {
     if (index % 4 === 0) return change(ledger, (...call) => sendSlowly(url, key, ...call), 0)
     return change(ledger, sendWith(index % 4 !== 1), index % 4 === 3 ? 100 : 0)
   })
@@ -96,13 +96,13 @@ export async function sendThroughShutdowns(
     const send = sendWith(true)
     return until(async () => {
       const begunAtMs = performance.now()
-      if (!note(books, 'GET', await send('GET', `${path}/members`), begunAtMs)) await sleep(20)
+      if (!note(journal, 'GET', await send('GET', `${path}/members`), begunAtMs)) await sleep(20)
     })
   })
   let beatAtMs = performance.now()
   const beat = setInterval(() => {
     const nowMs = performance.now()
-    if (nowMs - beatAtMs > longestStallMs) books.stalledAtMs = nowMs
+    if (nowMs - beatAtMs > longestStallMs) journal.stalledAtMs = nowMs
     beatAtMs = nowMs
   }, beatMs)
   await Promise.all([...clients, ...readMembers])
@@ -110,21 +110,21 @@ export async function sendThroughShutdowns(
   for (const agent of agents) agent.destroy()
 }
 
-/** Whether it was done. */
-function note(books: ShutdownBooks, what: string, answer: Answer, begunAtMs: number): boolean {
+/** Returns whether the request succeeded. */
+function note(journal: ShutdownJournal, what: string, answer: Answer, begunAtMs: number): boolean {
   const { status, code, wasTaken, hasContinued = true } = answer
   const nowMs = performance.now()
-  if (status === 503 && nowMs - begunAtMs > databaseTookMs) books.gaveUpAtMs = nowMs
-  if (status === 200) books.answers++
-  else if (code === 'ECONNREFUSED') books.refusedConnections++
-  else if (wasTaken === false) books.resetBeforeTaken++
-  else if (status === 0 && !hasContinued && nowMs - books.stalledAtMs < stallIsOverMs) books.hungUpAtRest++
-  else if (status === 503 && nowMs - books.gaveUpAtMs < databaseIsAwayMs) books.timedOutInDatabase++
-  else books.dropped.push(`${what}: ${status === 0 ? 'no answer' : status} ${code}`)
+  if (status === 503 && nowMs - begunAtMs > databaseTookMs) journal.gaveUpAtMs = nowMs
+  if (status === 200) journal.answers++
+  else if (code === 'ECONNREFUSED') journal.refusedConnections++
+  else if (wasTaken === false) journal.resetBeforeTaken++
+  else if (status === 0 && !hasContinued && nowMs - journal.stalledAtMs < stallIsOverMs) journal.hungUpAtRest++
+  else if (status === 503 && nowMs - journal.gaveUpAtMs < databaseIsAwayMs) journal.timedOutInDatabase++
+  else journal.dropped.push(`${what}: ${status === 0 ? 'no answer' : status} ${code}`)
   return status === 200
 }
 
-/** The header and a part of the body at once, the rest later: taken in, and not complete. */
+/** Sends the headers and part of the body at once, the rest later: accepted but incomplete. */
 function sendSlowly(
   url: string,
   key: DrillOrganization['key'],
@@ -161,13 +161,13 @@ function sendSlowly(
   })
 }
 
-/** Every change raises the version of its member by one. */
-export async function compareVersions(store: DrillStore, books: ShutdownBooks): Promise<string[]> {
+/** Every change increments the version of its member. */
+export async function compareVersions(store: DrillStore, journal: ShutdownJournal): Promise<string[]> {
   const rows = await store.all<{ id: string; changes: number }>(
-    `SELECT user_id AS id, version - 1 AS changes FROM members WHERE organization_id = '${books.organization.key.organizationId}'`,
+    `SELECT user_id AS id, version - 1 AS changes FROM members WHERE organization_id = '${journal.organization.key.organizationId}'`,
   )
   const there = new Map(rows.map(({ id, changes }) => [id, changes]))
-  return books.ledgers.flatMap(({ memberId, changes }) => {
+  return journal.ledgers.flatMap(({ memberId, changes }) => {
     const found = there.get(memberId) ?? 0
     return found < changes ? [`member ${memberId}: ${changes} changes acknowledged, ${found} there`] : []
   })

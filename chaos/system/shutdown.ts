@@ -1,5 +1,5 @@
-// R13: a process that is told to stop (SIGTERM) drops no request that it has taken in, and the next one serves on the same port.
-// Only a connection that nobody takes any more may be refused.
+// R13: a process that receives SIGTERM drops no accepted request, and the next process serves on the same port. Only a connection
+// that was never accepted may be refused.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'
 import { makeRandom } from '../random.ts'
@@ -7,7 +7,7 @@ import type { SystemDrill, SystemResult } from './drill.ts'
 import { startApi } from './drill-api.ts'
 import { setUpOrganizations } from './drill-organizations.ts'
 import { inStore } from './drill-store.ts'
-import { compareVersions, openShutdownBooks, sendThroughShutdowns } from './shutdown-clients.ts'
+import { compareVersions, openShutdownJournal, sendThroughShutdowns } from './shutdown-clients.ts'
 
 const patienceMs = 30_000
 const moreAnswers = 300
@@ -17,13 +17,13 @@ interface ShutdownOptions {
   size: number
   folder: string
   mutant?: string
-  /** SQLite unless told. */
+  /** Default: SQLite. */
   isOnPostgres?: boolean
 }
 
 export const shutdownDrill: Omit<SystemDrill, 'run'> & { run(options: ShutdownOptions): Promise<SystemResult> } = {
   id: 'R13',
-  promise: 'a process that is told to stop answers every request that it has taken in',
+  promise: 'a process that receives SIGTERM answers every accepted request',
   ci: 5,
   full: 100,
   unit: 'stops',
@@ -48,16 +48,16 @@ async function stopUnderLoad(
   const [organization] = await setUpOrganizations(installation, { count: 1, roles })
   const options = mutant === undefined ? {} : { mutant }
   let api = await startApi(installation, options)
-  const books = openShutdownBooks(organization!)
+  const journal = openShutdownJournal(organization!)
   const stopping = new AbortController()
-  const sending = sendThroughShutdowns(books, api.url, random, stopping.signal)
+  const sending = sendThroughShutdowns(journal, api.url, random, stopping.signal)
   const stopMs: number[] = []
   const exitCodes = new Set<number | null>()
   try {
     for (let stop = 0; stop < size; stop++) {
-      const wanted = books.answers + moreAnswers
+      const wanted = journal.answers + moreAnswers
       const deadlineMs = Date.now() + patienceMs
-      while (books.answers < wanted && Date.now() < deadlineMs) await sleep(5)
+      while (journal.answers < wanted && Date.now() < deadlineMs) await sleep(5)
       await sleep(random.below(200))
       const toldAtMs = performance.now()
       exitCodes.add(await api.stop())
@@ -69,24 +69,24 @@ async function stopUnderLoad(
     await sending
     await api.kill()
   }
-  const lost = await inStore(folder, (store) => compareVersions(store, books), databaseUrl)
+  const lost = await inStore(folder, (store) => compareVersions(store, journal), databaseUrl)
   exitCodes.delete(0)
   const failures = [...exitCodes].map((code) => `a process ended with ${code}`)
-  const toLookAt = [...failures, ...books.dropped, ...lost]
-  const figures = {
+  const toLookAt = [...failures, ...journal.dropped, ...lost]
+  const measurements = {
     stops: size,
-    answers: books.answers,
-    refusedConnections: books.refusedConnections,
-    resetBeforeTaken: books.resetBeforeTaken,
-    hungUpAtRest: books.hungUpAtRest,
-    timedOutInDatabase: books.timedOutInDatabase,
-    dropped: books.dropped.length,
+    answers: journal.answers,
+    refusedConnections: journal.refusedConnections,
+    resetBeforeTaken: journal.resetBeforeTaken,
+    hungUpAtRest: journal.hungUpAtRest,
+    timedOutInDatabase: journal.timedOutInDatabase,
+    dropped: journal.dropped.length,
     lost: lost.length,
     longestStopMs: Math.round(Math.max(...stopMs)),
   }
   return {
     isKept: toLookAt.length === 0,
-    figures,
+    measurements,
     ...(toLookAt.length === 0 ? {} : { toLookAt: toLookAt.slice(0, 10).join('; ') }),
   }
 }

@@ -1,5 +1,5 @@
-// The heap of a process that runs with --inspect, and of its threads: what is left after everything that nobody refers to is gone.
-// Over the protocol of the debugger, so that the product needs no switch for it.
+// Live heap of a process started with --inspect, including its threads, measured after a full collection. Uses the debugger
+// protocol, so that the product needs no switch for it.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export const inspectFlag = '--inspect=127.0.0.1:0'
@@ -7,7 +7,7 @@ const collections = 3
 const answerTimeoutMs = 30_000
 
 export interface Inspector {
-  /** Of all threads together, after a full collection. */
+  /** Sum over all threads, after a full collection. */
   liveBytes(): Promise<number>
   close(): void
 }
@@ -21,11 +21,11 @@ interface Message {
 
 type Send = (method: string, params?: object) => Promise<Record<string, unknown>>
 
-/** `printed`: what the process has said on standard error, where it tells how it is reached. */
+/** `printed` returns the standard error of the process, which contains the address of the inspector. */
 export async function openInspector(printed: () => string): Promise<Inspector> {
   let url: string | undefined
   for (let tries = 0; url === undefined; tries++) {
-    if (tries > 100) throw new Error(`the process does not tell where its inspector is: ${printed()}`)
+    if (tries > 100) throw new Error(`the process did not print the address of its inspector: ${printed()}`)
     url = /ws:\/\/127\.0\.0\.1:\d+\/\S+/.exec(printed())?.[0]
     if (url === undefined) await sleep(50)
   }
@@ -53,7 +53,7 @@ export async function openInspector(printed: () => string): Promise<Inspector> {
   return {
     async liveBytes() {
       const each = [main, ...threads.values()].map(async ({ send }) => {
-        // What the first one finds to have ended is freed by the next.
+        // Finalizers of one collection free memory for the next.
         for (let time = 0; time < collections; time++) await send('HeapProfiler.collectGarbage')
         return Number((await send('Runtime.getHeapUsage')).usedSize)
       })

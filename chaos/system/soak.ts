@@ -1,5 +1,5 @@
-// R15: nothing grows with the number of requests. Under a mixed load, with wrong keys and clients that hang up, the heap after a
-// full collection rises by less than 1 MB in 100,000 requests, and there are as many open files at the end as at the beginning.
+// R15: nothing grows with the number of requests. Under mixed load with wrong keys and clients that disconnect, the heap after a
+// full collection grows by less than 1 MB per 100,000 requests, and the number of open files does not grow.
 import { randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,17 +11,17 @@ import { mixedRequests, requestText, residentMegabytes, sendLoad } from './overl
 import { inspectFlag, openInspector } from './soak-inspector.ts'
 
 const mostBytesPerRequest = 1_048_576 / 100_000
-/** What collections of a short run differ by: no rise below it says anything. */
+/** Variation between collections of a short run; a smaller growth is not significant. */
 const noiseBytes = 1_572_864
 const mostMoreFiles = 4
 const connections = 32
 const samples = 10
-/** Caches, compiled code and what is loaded with the first use. */
+/** Fills caches, compiles code and loads lazy modules. */
 const warmUpShare = 0.25
-/** On a slow machine it takes several times as long until so many have come. */
+/** A slow machine needs several times as long for this many requests. */
 const warmUpRequests = 8_000
 const mostWarmUps = 6
-/** Connections that were just hung up on are closed when Penstock hears of it. */
+/** Penstock closes disconnected connections with a delay. */
 const closeTimeoutMs = 10_000
 
 interface SoakOptions {
@@ -33,7 +33,7 @@ interface SoakOptions {
 
 export const soakDrill: Omit<SystemDrill, 'run'> & { run(options: SoakOptions): Promise<SystemResult> } = {
   id: 'R15',
-  promise: 'the heap rises by less than 1 MB in 100,000 requests, and no file stays open',
+  promise: 'the heap grows by less than 1 MB in 100,000 requests, and no file stays open',
   ci: 60,
   full: 3_600,
   unit: 'seconds',
@@ -41,7 +41,7 @@ export const soakDrill: Omit<SystemDrill, 'run'> & { run(options: SoakOptions): 
     const installation = { folder, databaseUrl: undefined }
     const roles = ['admin' as const, ...Array<'developer'>(20).fill('developer')]
     const [organization] = await setUpOrganizations(installation, { count: 1, roles })
-    // The thread for checkpoints, which begins with the first of them, is to be there from the beginning.
+    // The checkpoint thread starts with the first checkpoint; this makes it run from the beginning.
     padLog(folder)
     const api = await startApi(installation, { flags: [inspectFlag], ...(mutant === undefined ? {} : { mutant }) })
     try {
@@ -107,7 +107,7 @@ async function soak(api: Api, organization: DrillOrganization, seconds: number):
   ]
   return {
     isKept: complaints.length === 0,
-    figures: {
+    measurements: {
       seconds,
       requests,
       kilobytesPer100000: Math.round((bytesPerRequest * 100_000) / 1024),
@@ -123,7 +123,7 @@ async function soak(api: Api, organization: DrillOrganization, seconds: number):
   }
 }
 
-/** Also what leaves traces on its way: idempotency keys, addresses of nothing, wrong secrets. */
+/** Includes requests that leave state behind: idempotency keys, unknown paths, wrong secrets. */
 function soakRequests(organization: DrillOrganization): string[] {
   const { key, path, memberIds } = organization
   const [, member] = memberIds
@@ -141,12 +141,12 @@ function soakRequests(organization: DrillOrganization): string[] {
   return [
     ...spaced,
     requestText(key, { method: 'GET', path: `${path}/members/${randomUUID()}` }),
-    // One guess in a thousand requests: more would have the address throttled, and all the rest with it.
+    // One wrong secret per thousand requests: more would throttle the address and all other requests.
     requestText(wrongKey, { method: 'GET', path }),
   ]
 }
 
-/** Of the line with the least squares, in bytes per request. */
+/** Slope of the linear regression, in bytes per request. */
 function slope(taken: Sample[]): number {
   const meanRequests = taken.reduce((sum, { requests }) => sum + requests, 0) / taken.length
   const meanBytes = taken.reduce((sum, { liveBytes }) => sum + liveBytes, 0) / taken.length

@@ -1,5 +1,5 @@
-// A thread with connections that take their time: headers that come byte by byte, bodies that do, answers that nobody reads, and
-// silence. Each that Penstock closes is opened again.
+// Thread with slow connections: headers byte by byte, bodies byte by byte, answers that are not read, and idle connections.
+// Reopens each connection that Penstock closes.
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -8,16 +8,16 @@ export interface SlowOptions {
   port: number
   connections: number
   seconds: number
-  /** A whole request that reads, with a good key. */
+  /** A complete read request with a valid key. */
   read: string
-  /** The head of one that changes, with a length that never comes. */
+  /** Headers of a change whose body never arrives completely. */
   changeHead: string
   address: string
 }
 
 export interface SlowResult {
   opened: number
-  /** By Penstock, which is its right. */
+  /** Closed by Penstock, which is allowed. */
   closed: number
   mostOpen: number
 }

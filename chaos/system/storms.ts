@@ -1,5 +1,5 @@
-// S6 and S7: while thousands of wrong keys are tried each second, from one address and from many, and while thousands of
-// connections take their time, honest clients from elsewhere are answered within 50 ms (99 of 100), and none is refused.
+// S6 and S7: during thousands of wrong keys per second, from one address and from many, and during thousands of slow connections,
+// other clients get their answers within 50 ms (99 of 100), and no request is refused.
 import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,11 +11,11 @@ import { requestText, sendLoad } from './overload-load.ts'
 import type { SlowOptions, SlowResult } from './storms-slow.ts'
 
 const longestMs = 50
-/** A machine that is busy with other things is slow without any storm: then it may take this much longer than before. */
+/** A busy machine is slow without any storm: then answers may take this many times longer than before. */
 const timesSlower = 5
 const honestClients = 8
 const honestRestMs = 10
-/** Guesses and slow clients of one drill last this long. */
+/** Duration of the guesses or slow connections of one drill. */
 const stormSeconds = 12
 const stormAddress = '127.0.0.2'
 
@@ -28,7 +28,7 @@ interface StormOptions {
 
 type StormDrill = Omit<SystemDrill, 'run'> & { run(options: StormOptions): Promise<SystemResult> }
 
-/** Resolves to what it did, for the figures. */
+/** Resolves to its measurements. */
 type Storm = (api: Api, organization: DrillOrganization, size: number) => Promise<Record<string, number>>
 
 function stormDrill(drill: Omit<SystemDrill, 'run'>, storm: Storm): StormDrill {
@@ -39,14 +39,14 @@ export const guessStormDrill = stormDrill(
   {
     id: 'S6',
     promise:
-      'wrong keys by the thousand each second: honest clients have their answers within 50 ms, and none is refused',
+      'during thousands of wrong keys per second, other clients get their answers within 50 ms, and none is refused',
     ci: 500,
     full: 10_000,
     unit: 'guesses in a second',
   },
   async (api, { key, path }, perSecond) => {
     const request = { method: 'GET', path }
-    // Half of them guess at the secret of the very key that honest clients use.
+    // Half of the requests guess the secret of the key that the other clients use.
     const requests = [
       requestText({ ...key, keySecret: 'wrong' }, request),
       requestText({ ...key, keyId: 'x'.repeat(20) }, request),
@@ -69,7 +69,7 @@ export const guessStormDrill = stormDrill(
 export const slowStormDrill = stormDrill(
   {
     id: 'S7',
-    promise: 'connections that take their time: honest clients have their answers within 50 ms, and none is refused',
+    promise: 'during slow connections, other clients get their answers within 50 ms, and none is refused',
     ci: 300,
     full: 2_000,
     unit: 'slow connections',
@@ -101,14 +101,14 @@ async function runStorm(storm: Storm, { size, folder, mutant }: StormOptions): P
   const [organization] = await setUpOrganizations(installation, { count: 1, roles })
   const api = await startApi(installation, mutant === undefined ? {} : { mutant })
   try {
-    // Once for the code to be loaded and compiled.
+    // Once, to load and compile the code.
     await beHonest(api, organization!, sleep(1_000))
     const under = await inRounds(() => weather(storm, api, organization!, size))
     const { did, answers, refused, p99Ms, calmP99Ms, isFair, isOnlySlow, rounds } = under
     const isKept = isFair && !isOnlySlow
     return {
       isKept,
-      figures: {
+      measurements: {
         ...did,
         honestAnswers: answers,
         refused: refused.length,
@@ -146,7 +146,7 @@ interface Honest {
   refused: string[]
 }
 
-/** Reads and changes at an even pace, with a good key, from an address of their own, until the work is done. */
+/** Reads and changes at an even rate with a valid key, from a separate address, until the work is done. */
 async function beHonest(api: Api, organization: DrillOrganization, work: Promise<unknown>): Promise<Honest> {
   let isOver = false
   const done = work.finally(() => {
@@ -162,7 +162,7 @@ async function beHonest(api: Api, organization: DrillOrganization, work: Promise
       const role = turn % 8 === 0 ? 'admin' : 'developer'
       const call = turn % 4 === 0 ? { method: 'PATCH', path: member, body: { role } } : { method: 'GET', path: member }
       const begunAtMs = performance.now()
-      // One of them comes with a new connection each time, as who has just heard of Penstock does.
+      // One client opens a new connection per request, as a new client does.
       const { status, code } = await callApi(api.url, key, call, client === 0 ? undefined : agent)
       tookMs.push(performance.now() - begunAtMs)
       if (status !== 200) refused.push(`${call.method}: ${status} ${code}`)

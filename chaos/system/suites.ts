@@ -1,4 +1,4 @@
-// Tests that are drills already, run with more of the same: their files read how much from the environment.
+// Existing test suites run as drills with larger sizes, which their files read from the environment.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -18,7 +18,7 @@ function suiteDrill({ files, ...drill }: Suite): SystemDrill {
       const printed = join(folder, 'printed.txt')
       const environment = { ...process.env, PENSTOCK_DRILL_SIZE: String(size), PENSTOCK_DRILL_SEED: String(seed) }
       const flags = ['--', `--test-name-pattern=${drill.id} `, `--test-timeout=${longestMs}`]
-      const child = spawn(process.execPath, [join(root, 'test/run.ts'), files, ...flags], {
+      const child = spawn(process.execPath, [join(root, 'test/run/run.ts'), files, ...flags], {
         cwd: root,
         env: environment,
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -28,14 +28,14 @@ function suiteDrill({ files, ...drill }: Suite): SystemDrill {
       child.stderr.pipe(output, { end: false })
       const [code] = await once(child, 'close')
       output.end()
-      return { isKept: code === 0, figures: { [drill.unit]: size }, ...(code === 0 ? {} : { toLookAt: printed }) }
+      return { isKept: code === 0, measurements: { [drill.unit]: size }, ...(code === 0 ? {} : { toLookAt: printed }) }
     },
   }
 }
 
 export const modelDrill = suiteDrill({
   id: 'R9',
-  promise: 'the API behaves as its models do, on both databases',
+  promise: 'the API behaves as its model, on both databases',
   files: 'test/heavy/model.test.ts',
   ci: 300,
   full: 20_000,
@@ -44,8 +44,8 @@ export const modelDrill = suiteDrill({
 
 export const lastAdminDrill = suiteDrill({
   id: 'R11',
-  promise: 'an organization never has no admin, whoever demotes and removes whom at once',
-  files: 'test/last-admin.test.ts',
+  promise: 'an organization always has an admin, whatever concurrent demotions and removals',
+  files: 'test/suites/last-admin.test.ts',
   ci: 300,
   full: 20_000,
   unit: 'races',
@@ -72,7 +72,7 @@ export const changingTopicsDrill = suiteDrill({
 
 export const changingTablesDrill = suiteDrill({
   id: 'R21',
-  promise: 'a copy of tables that change in any way equals its source, or the pipe says that it does not',
+  promise: 'a copy of changing tables equals its source, or the pipe reports that it does not',
   files: 'test/heavy/changing-tables.test.ts',
   ci: 100,
   full: 5_000,
@@ -81,8 +81,8 @@ export const changingTablesDrill = suiteDrill({
 
 export const hostileSourcesDrill = suiteDrill({
   id: 'S13',
-  promise: 'no schema and no file of a source holds the process for long',
-  files: 'test/hostile-sources.test.ts',
+  promise: 'no schema and no file of a source blocks the process for long',
+  files: 'test/suites/hostile-sources.test.ts',
   ci: 1_000,
   full: 100_000,
   unit: 'texts',
@@ -90,8 +90,8 @@ export const hostileSourcesDrill = suiteDrill({
 
 export const strangersDrill = suiteDrill({
   id: 'S14',
-  promise: 'wrong keys and wrong passwords lock out nobody who has the right ones',
-  files: 'test/strangers.test.ts',
+  promise: 'wrong keys and passwords never lock out clients with valid ones',
+  files: 'test/suites/strangers.test.ts',
   ci: 1_000,
   full: 10_000,
   unit: 'guesses',
@@ -99,7 +99,7 @@ export const strangersDrill = suiteDrill({
 
 export const fuzzDrill = suiteDrill({
   id: 'S2',
-  promise: 'made-up and damaged requests are answered as they must be, and none with a 5xx',
+  promise: 'generated and damaged requests get the specified answers, and none a 5xx',
   files: 'test/heavy/fuzz-*.test.ts',
   ci: 100_000,
   full: 1_000_000,

@@ -1,4 +1,4 @@
-// What people do about their own account and session: actions of the console, which are not part of the API.
+// Hook for console actions on the own account and session, which are not part of the API.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { PenstockError } from '../../src/client/error.ts'
@@ -17,7 +17,7 @@ interface ActionState {
   error: PenstockError | undefined
 }
 
-/** `start` never throws: `error` tells what went wrong. What is to follow a success belongs into `run`. */
+/** `start` never throws: failures are in `error`. Code that follows a success belongs into `run`. */
 export function useAction<Input extends unknown[]>(run: (...input: Input) => Promise<unknown>) {
   const queries = useQueryClient()
   const [state, setState] = useState<ActionState>({ isBusy: false, error: undefined })
@@ -31,7 +31,7 @@ export function useAction<Input extends unknown[]>(run: (...input: Input) => Pro
       await rereadSession(queries, error)
     }
   }
-  /** A field that was changed is no longer marked. */
+  /** Removes the error of a changed field. */
   const touch = (field: string): void =>
     setState(({ isBusy, error }) => ({ isBusy, error: error && withoutField(error, field) }))
   return { ...state, start, touch }

@@ -1,33 +1,33 @@
-// A change: sends a call, then has everything of the organization read again.
+// Hook for a change: sends a call, then refetches all data of the organization.
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import type { Answer } from '../../src/client/caller.ts'
 import { PenstockError } from '../../src/client/error.ts'
 import { type ApiCall, makeFormClient, requestOf } from './client.ts'
-import { tellDone } from './done-notices.ts'
+import { notifyDone } from './done-notices.ts'
 import { fieldWords } from './field-words.ts'
 import { openErrors } from './open-errors.ts'
 
 export interface ChangeOptions<Result> {
   organizationId: string
-  /** What is said when it worked: "Pipe orders saved". Undefined where the page itself shows the result. */
+  /** Success message: "Pipe orders saved". Undefined where the page itself shows the result. */
   doneText: string | undefined
   onDone?: (answer: Answer<Result>) => void | Promise<void>
 }
 
-/** `send(call)` resolves when pages show the change; on failure `error` tells why, and `send` resolves to undefined. */
+/** `send(call)` resolves when pages show the change; on failure it resolves to undefined and sets `error`. */
 export function useChange<Result = unknown>({ organizationId, doneText, onDone }: ChangeOptions<Result>) {
   const queries = useQueryClient()
   const [client] = useState(makeFormClient)
   const sentBody = useRef<unknown>(undefined)
   const mutation = useMutation<Answer<Result>, PenstockError, ApiCall<Result>>({
     mutationFn: (call) => call(client),
-    // What was sent may have secrets in it, which must not outlive the form.
+    // The request may contain secrets, which must not outlive the form.
     gcTime: 0,
     onSuccess: async (answer) => {
-      if (doneText !== undefined) tellDone(doneText)
-      // What was there before may be gone: a page about it must not ask for it again before it is left.
-      // What fails from here on does not undo the change: it must not be told as if nothing was changed.
+      if (doneText !== undefined) notifyDone(doneText)
+      // After a deletion, the page about the deleted object must not refetch it before it is left.
+      // Later failures do not undo the change and must not be reported as a failed change.
       try {
         await onDone?.(answer)
       } catch (error) {
@@ -43,13 +43,13 @@ export function useChange<Result = unknown>({ organizationId, doneText, onDone }
     },
     isSending: mutation.isPending,
     error: mutation.error,
-    /** What is still wrong with a form that would send this call now. */
+    /** Remaining errors of a form that would send this call now. */
     errorOf: (call: ApiCall<Result>) => openErrors(mutation.error, sentBody.current, requestOf(call).body),
     reset: mutation.reset,
   }
 }
 
-/** What is wrong with one field, in the words of the form: `fieldError(error, 'ipAccessList/0/source')`. */
+/** Error of one field, in the terms of the form: `fieldError(error, 'ipAccessList/0/source')`. */
 export function fieldError(error: PenstockError | null | undefined, field: string): string | undefined {
   const found = error?.errors.find(({ pointer }) => pointer === `#/${field}` || pointer === field)
   return found && fieldWords(found.pointer, found.detail)

@@ -1,17 +1,17 @@
-// What the outcome of a check is worth, now that the form may ask something else.
+// Whether the result of a source check still applies to the edited form.
 import type { PenstockError } from '../../src/client/error.ts'
 import type { SchemaDiscovery, SchemaDiscoveryRequest } from '../../src/client/shapes.ts'
 
 export interface SourceQuestion {
   body: SchemaDiscoveryRequest
   kind: string | undefined
-  /** The source without its tables: what was found with another key is not about this source. */
+  /** Identifies the source without its tables: a result with another key is about another source. */
   sourceKey: string
-  /** The tables that are asked about: another one does not make worse what was found, but may mend what failed. */
+  /** Identifies the checked tables: adding one keeps a passed check valid, but may fix a failed one. */
   tablesKey: string
-  /** What the sample was compared with. */
+  /** Identifies the columns and mappings that the sample was compared with. */
   fitKey: string
-  /** The error with pointers that lead to fields of the form. */
+  /** Converts the pointers of an error to fields of the form. */
   inForm: (error: PenstockError) => PenstockError
 }
 
@@ -23,11 +23,11 @@ export interface CheckOutcome {
 
 export interface CheckView {
   state: 'none' | 'running' | 'cancelled' | 'outdated' | 'passed' | 'failed'
-  /** Of a check that passed and is about the source as it stands in the form. */
+  /** Result of a passed check of the current source. */
   found?: SchemaDiscovery
-  /** Of a check that failed, with pointers to fields of the form. */
+  /** Error of a failed check, with pointers to fields of the form. */
   error?: PenstockError
-  /** Columns or mappings are not what the sample was compared with. */
+  /** Whether columns or mappings have changed since the check. */
   isFitOutdated?: boolean
 }
 
@@ -36,7 +36,7 @@ export function viewOfCheck(
   question: SourceQuestion,
 ): CheckView {
   if (outcome === 'running' || outcome === 'cancelled') return { state: outcome }
-  // What was found in a source of another kind says nothing about this one.
+  // Results of another source kind do not apply.
   if (!outcome || outcome.asked.kind !== question.kind) return { state: 'none' }
   const { asked, found, error } = outcome
   const isSame = (key: 'sourceKey' | 'tablesKey' | 'fitKey'): boolean => asked[key] === question[key]

@@ -1,5 +1,5 @@
-// The console is a client of the same operations as everybody else, with the session of its cookie instead of a key.
-import type { Answer, Promised, VersionedWriteOptions } from '../../src/client/caller.ts'
+// API client of the console: the public operations, authenticated by the session cookie instead of a key.
+import type { Answer, OperationCall, VersionedWriteOptions } from '../../src/client/caller.ts'
 import { Operations } from '../../src/client/operations.ts'
 import { envelopeOf, errorOf, isSuccess, pathOf, Transport, type Values } from '../../src/client/transport.ts'
 import { TransportClient } from '../../src/client/transport-client.ts'
@@ -8,7 +8,7 @@ import { errorOfChange } from './unknown-outcome.ts'
 
 let csrfToken = ''
 
-/** Told by the session; sent with every change, so that no other site can make one in this person's name. */
+/** CSRF token of the session, sent with every change. */
 export function setCsrfToken(token: string): void {
   csrfToken = token
 }
@@ -16,17 +16,17 @@ export function setCsrfToken(token: string): void {
 const headers = (): Record<string, string> => (csrfToken ? { 'x-csrf-token': csrfToken } : {})
 const transport = new Transport({ url: location.origin, timeoutMs: 30_000, retries: 2 }, headers)
 
-/** For reading, and for what changes nothing. */
+/** For requests without side effects. */
 export const api = new TransportClient(transport)
 
 export const makeFormClient = (): FormClient => new FormClient(transport)
 
-/** One operation with its parameters, to be sent, or to be shown without being sent. */
+/** A call of an operation, which can be sent or only shown. */
 export type ApiCall<Result = unknown> = (api: Operations) => Promise<Answer<Result>>
 
 export interface ApiRequest {
   method: string
-  /** With the query. */
+  /** Includes the query. */
   path: string
   body: unknown
   ifMatch: string | undefined
@@ -36,25 +36,25 @@ class Recorder extends Operations {
   request: ApiRequest | undefined
 
   protected override call<Result>(
-    { method, path }: Promised,
+    { method, path }: OperationCall,
     params: Values,
     body: unknown,
     options: VersionedWriteOptions = {},
   ): Promise<Answer<Result>> {
     this.request = { method, path: pathOf({ path, params }), body, ifMatch: options.ifMatch }
-    // Never settles: whoever awaits it goes no further.
+    // Never settles, so that the caller stops here.
     return new Promise(() => undefined)
   }
 }
 
-/** The request that a call would send. */
+/** The request of a call, without sending it. */
 export function requestOf(call: ApiCall): ApiRequest {
   const recorder = new Recorder()
   void call(recorder)
   return recorder.request!
 }
 
-/** A command for a shell that does the same with an API key. */
+/** The equivalent curl command with an API key. */
 export function curlOf({ method, path, body, ifMatch }: ApiRequest): string {
   const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
   const lines = [`curl -u "$KEY_ID:$KEY_SECRET" -X ${method} ${quote(location.origin + path)}`]
@@ -64,12 +64,12 @@ export function curlOf({ method, path, body, ifMatch }: ApiRequest): string {
   return lines.join(' \\\n  ')
 }
 
-/** An endpoint of the console itself (/console/api), which is not part of the API, that changes nothing. */
+/** Calls a console endpoint (/console/api, not part of the API) without side effects. */
 export async function ask<Result>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Result> {
   return sendAction(method, path, body)
 }
 
-/** One that changes something. These know no `Idempotency-Key`. */
+/** Calls a console endpoint that changes data. These do not support `Idempotency-Key`. */
 export async function act<Result>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<Result> {
   try {
     return await sendAction<Result>(method, path, body)

@@ -1,4 +1,4 @@
-// Asks the engine whether it has what the destination of a new pipe names. Changes nothing.
+// Checks that the engine has the database and table of a new pipe's destination. Changes nothing.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { PenstockError } from '../../src/client/error.ts'
@@ -9,18 +9,18 @@ import { rereadSession } from './session.ts'
 
 interface Outcome {
   askedKey: string
-  /** With pointers to fields of the form. */
+  /** Validation errors with pointers to fields of the form. */
   wrong?: PenstockError
-  /** Why it could not be checked. */
+  /** Error that prevented the check. */
   failure?: PenstockError
   databases?: string[]
 }
 
 export interface DestinationCheck {
   isRunning: boolean
-  /** Of the destination as it stands in the form. */
+  /** Outcome for the current destination in the form. */
   outcome: Outcome | undefined
-  /** Whether nothing is wrong. */
+  /** Resolves to true when the check passes. */
   run: () => Promise<boolean>
 }
 

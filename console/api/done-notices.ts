@@ -1,4 +1,4 @@
-// What worked, until the person has had time to read it: the form that asked for it may be gone by then.
+// Success messages. They stay visible after the form that caused them is closed.
 
 export interface DoneNotice {
   id: number
@@ -20,7 +20,7 @@ function keep(kept: DoneNotice[]): void {
 export const closeNotice = (id: number): void => keep(notices.filter((notice) => notice.id !== id))
 
 /** A short sentence without a full stop: "Pipe orders saved". */
-export function tellDone(text: string): void {
+export function notifyDone(text: string): void {
   const id = ++lastId
   keep([...notices, { id, text }].slice(-mostShown))
   setTimeout(() => closeNotice(id), shownMs)

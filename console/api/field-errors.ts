@@ -1,4 +1,4 @@
-// Errors of the API with other words or pointers for the fields that they name.
+// Converts the field errors of an API error to other texts or pointers.
 import { type FieldError, PenstockError } from '../../src/client/error.ts'
 
 export function withFieldErrors(error: PenstockError, errors: FieldError[]): PenstockError {

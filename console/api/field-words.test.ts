@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fieldWords, withFormTerms } from './field-words.ts'
 
-describe('what the API says about a field, in the words of the form', () => {
+describe('API errors of a field in the terms of the form', () => {
   const cases: [pointer: string, detail: string, words: string][] = [
     ['#/newPassword', 'newPassword must have 12 to 256 characters', 'Use at least 12 characters'],
     ['#/password', 'password must have 12 to 256 characters, not 5', 'Use at least 12 characters'],
@@ -20,7 +20,7 @@ describe('what the API says about a field, in the words of the form', () => {
   }
 
   it('a remedy names the switch of the form', () => {
-    const told = 'add a primary key to the table, or choose columns with useCustomSortingKey and sortingKeys'
-    assert.equal(withFormTerms(told), 'add a primary key to the table, or turn on "Custom sorting key"')
+    const text = 'add a primary key to the table, or choose columns with useCustomSortingKey and sortingKeys'
+    assert.equal(withFormTerms(text), 'add a primary key to the table, or turn on "Custom sorting key"')
   })
 })

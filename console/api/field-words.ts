@@ -1,11 +1,11 @@
-// What the API says about a field, in the words of the form: the form has labels where the API has paths.
+// Rewrites API errors of a field for the form, which has labels instead of paths.
 
 const wordings: [pattern: RegExp, words: string][] = [
   [/^(?:newPassword|password) must have 12 to 256 characters/i, 'Use at least 12 characters'],
   [/^ipAccessList\[\d+\]\.source must be/, 'Enter an address or range, e.g. 10.0.0.0/8'],
 ]
 
-/** `#/ipAccessList/0/source` as the API writes it in a sentence: `ipAccessList[0].source`. */
+/** `#/ipAccessList/0/source` → `ipAccessList[0].source`, the notation in error messages. */
 function pathOf(pointer: string): string {
   const parts = pointer.replace(/^#?\//, '').split('/')
   return parts.reduce(
@@ -23,7 +23,7 @@ export function fieldWords(pointer: string, detail: string): string {
   return withFormTerms(rest.charAt(0).toUpperCase() + rest.slice(1))
 }
 
-/** Fields that a sentence names as the API calls them, as the form calls them. */
+/** Replaces API field names in a sentence by form labels. */
 export function withFormTerms(text: string): string {
   return text.replace('choose columns with useCustomSortingKey and sortingKeys', 'turn on "Custom sorting key"')
 }

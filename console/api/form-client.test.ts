@@ -17,7 +17,7 @@ const refused =
     Response.json({ status, code, detail: `about ${code}`, errors: [] }, { status })
 const proxyPage: Reply = () => new Response('<h1>Bad gateway</h1>', { status: 502 })
 
-/** A form whose requests get these replies, and the keys that they carried. */
+/** A form whose requests get these replies, and the idempotency keys it sent. */
 function openForm(...replies: Reply[]) {
   const keys: (string | null)[] = []
   const fetch = async (_url: unknown, { headers }: RequestInit = {}) => {
@@ -39,19 +39,16 @@ async function errorOf(sent: Promise<unknown>): Promise<PenstockError> {
   return error
 }
 
-test('a change without an answer of Penstock is told as one that may have been made', async () => {
+test('a change without a response from Penstock is reported as possibly done', async () => {
   for (const reply of [lost, proxyPage, refused(409, 'idempotency_key_in_use'), refused(503, 'unavailable')]) {
     const error = await errorOf(openForm(reply).createKey('etl'))
     assert.ok(isOutcomeUnknown(error), error.code)
-    assert.match(
-      error.message,
-      /^It may have been done\. .*press the button again.* not done twice\. What went wrong: /,
-    )
+    assert.match(error.message, /^It may have been done\. .*press the button again.* not done twice\. Error: /)
   }
   assert.match((await errorOf(openForm(lost).createKey('etl'))).message, /Failed to fetch\.$/)
 })
 
-test('a refusal is told as it came', async () => {
+test('a refusal is reported unchanged', async () => {
   const error = await errorOf(openForm(refused(400, 'invalid_body')).createKey('etl'))
   assert.deepEqual([error.message, error.code, isOutcomeUnknown(error)], ['about invalid_body', 'invalid_body', false])
 })
@@ -60,7 +57,7 @@ test('the same request again has the same key until it succeeds', async () => {
   const { createKey, keys } = openForm(lost, lost, refused(401, 'unauthorized'), done, done)
   await errorOf(createKey('etl'))
   await errorOf(createKey('etl'))
-  // Says nothing about the attempts before it.
+  // A refusal does not show whether earlier attempts succeeded.
   await errorOf(createKey('etl'))
   await createKey('etl')
   assert.ok(keys[0])
@@ -69,7 +66,7 @@ test('the same request again has the same key until it succeeds', async () => {
   assert.notEqual(keys[4], keys[0])
 })
 
-test('another body, path or version has a key of its own', async () => {
+test('another body, path or version gets another key', async () => {
   const { client, createKey, keys } = openForm(lost, lost, lost, lost)
   await errorOf(createKey('etl'))
   await errorOf(createKey('etl 2'))
@@ -78,7 +75,7 @@ test('another body, path or version has a key of its own', async () => {
   assert.equal(new Set(keys).size, 4)
 })
 
-test('what was undone in between is done again', async () => {
+test('a change that was undone in between is sent with a new key', async () => {
   const { client, keys } = openForm(lost, done, done)
   const become = (role: 'admin' | 'developer') => client.updateMember({ organizationId: '1', userId: '2' }, { role })
   await errorOf(become('admin'))

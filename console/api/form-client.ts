@@ -1,5 +1,5 @@
-// Sends the changes of one form. Lives as long as the form: what it remembers may have secrets in it.
-import type { Answer, Promised, VersionedWriteOptions } from '../../src/client/caller.ts'
+// Sends the changes of one form. Lives only as long as the form, because the remembered request may contain secrets.
+import type { Answer, OperationCall, VersionedWriteOptions } from '../../src/client/caller.ts'
 import { newIdempotencyKey, pathOf, type Values } from '../../src/client/transport.ts'
 import { TransportClient } from '../../src/client/transport-client.ts'
 import { errorOfChange } from './unknown-outcome.ts'
@@ -8,16 +8,16 @@ const whatToDo =
   'Look whether it was, or press the button again without changing anything: the same request is not done twice.'
 
 export class FormClient extends TransportClient {
-  /** What was sent last, until it succeeds. */
+  /** The last request, until it succeeds. */
   #last: { request: string; idempotencyKey: string } | undefined
 
   /**
-   * The same request again has the same key, so that one whose answer was lost is not done twice. A refusal does not end that: when
-   * a repeat is refused (signed out, too many requests), nothing is said about the attempt before it, and Penstock remembers
-   * keys of successes only. Another request ends it: to disable, enable and disable again is three changes.
+   * The same request gets the same idempotency key, so that a request whose response was lost is not applied twice. A refusal keeps
+   * the key: a refused repeat (signed out, too many requests) does not show whether the earlier attempt succeeded, and Penstock
+   * stores keys of successes only. A different request gets a new key: disable, enable and disable again are three changes.
    */
   protected override async call<Result>(
-    promised: Promised,
+    promised: OperationCall,
     params: Values,
     body: unknown,
     options: VersionedWriteOptions = {},

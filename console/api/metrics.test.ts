@@ -6,7 +6,7 @@ const service = (id: string, state: string) => `penstock_service_state{service="
 const pipes = (id: string, state: string, count: number) => `penstock_pipes{service="${id}",state="${state}"} ${count}`
 
 describe('the counts of the overview', () => {
-  it('have no pipe running beside a service that is down, as the list of pipes has none', () => {
+  it('count no running pipes of a service that is down, like the list of pipes', () => {
     const metrics = readMetrics(
       [
         ...['failed', 'stopped', 'degraded', 'running'].map((state) => service(state, state)),
@@ -29,7 +29,7 @@ describe('rejected rows', () => {
   const rejected = (id: string, rows: number) =>
     `penstock_pipe_rejected_rows{organization="o",service="s",pipe="${id}",name="p"} ${rows}`
 
-  it('are those that are kept now, not those that were ever rejected', () => {
+  it('are the currently kept ones, not all that were ever rejected', () => {
     const { rejected: found } = readMetrics(
       [
         'penstock_pipe_rows_refused_total{organization="o",service="s",pipe="replayed",name="p"} 1234',

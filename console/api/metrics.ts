@@ -1,13 +1,13 @@
-// The figures of an organization, which the API tells as Prometheus text: counts, without reading every list to its end.
+// Metrics of an organization, parsed from Prometheus text: counts without reading complete lists.
 import type { Member, Pipe, Service } from '../../src/client/shapes.ts'
 import { type ShownPipeState, shownPipeState } from '../components/pipe-state.ts'
 
 export interface Metrics {
   services: { id: string; name: string; state: Service['state'] }[]
-  /** How many pipes of a service are in a state. */
+  /** Number of pipes of a service by state. */
   pipes: { serviceId: string; state: Pipe['state']; count: number }[]
   members: Partial<Record<Member['role'], number>>
-  /** The pipes with rejected rows that are kept now, those with the most first. */
+  /** Pipes with kept rejected rows, most rows first. */
   rejected: { serviceId: string; pipeId: string; name: string; rows: number }[]
 }
 
@@ -44,7 +44,7 @@ const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)",?/gy
 
 function samplesOf(text: string): Sample[] {
   return text.split('\n').flatMap((line) => {
-    // By far the most: eight or nine for each pipe. Most pipes have no rejected rows.
+    // Skips most lines: eight or nine per pipe. Most pipes have no rejected rows.
     if (line.startsWith('penstock_pipe_') && !(line.startsWith(rejectedMetric) && !line.endsWith(' 0'))) return []
     const [, metric, labels = '', value] = samplePattern.exec(line) ?? []
     if (!metric) return []
@@ -57,7 +57,7 @@ function unescaped(quoted: string): string {
   return quoted.replaceAll(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character))
 }
 
-/** As the list of pipes shows them: none is Running beside a service that is down. */
+/** Counts like the list of pipes: no pipe of a service that is down is Running. */
 export function shownPipeCounts({ services, pipes }: Metrics): { state: ShownPipeState; count: number }[] {
   const serviceOf = new Map(services.map((service) => [service.id, service]))
   return pipes.map(({ serviceId, state, count }) => {
@@ -66,7 +66,7 @@ export function shownPipeCounts({ services, pipes }: Metrics): { state: ShownPip
   })
 }
 
-/** How many there are in each state, in the order in which a reader wants to see them: what is wrong first. */
+/** Number by state, failed states first. */
 export function countByState<State extends string>(items: { state: State; count?: number }[]): [State, number][] {
   const counts = new Map<State, number>()
   for (const { state, count = 1 } of items) counts.set(state, (counts.get(state) ?? 0) + count)

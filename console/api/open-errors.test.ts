@@ -17,7 +17,7 @@ describe('errors of fields', () => {
     assert.equal(openErrors(error, body, structuredClone(body)), error)
   })
 
-  it('go with the value, and the others stay', () => {
+  it('disappear when the value changes, and the others stay', () => {
     const error = errorAt('#/name', '#/rows/0/source')
     const sent = { name: '', rows: [{ source: 'x' }] }
     const open = openErrors(error, sent, { name: '', rows: [{ source: '10.0.0.0/8' }] })
@@ -28,11 +28,11 @@ describe('errors of fields', () => {
     assert.equal(open?.message, 'invalid')
   })
 
-  it('go with the last of them, also where a value was missing', () => {
+  it('disappear with the last field, also for a missing value', () => {
     assert.equal(openErrors(errorAt('#/endpoint/url'), {}, { endpoint: { url: 'http://a' } }), null)
   })
 
-  it('that are about no field stay', () => {
+  it('that concern no field stay', () => {
     const error = errorAt()
     assert.equal(openErrors(error, { name: 'a' }, { name: 'b' }), error)
   })

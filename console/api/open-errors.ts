@@ -1,4 +1,4 @@
-// A field that was corrected is no longer marked: what was said about it was about the value that was sent.
+// Removes the errors of fields that have changed since they were sent.
 import type { PenstockError } from '../../src/client/error.ts'
 import { withFieldErrors } from './field-errors.ts'
 
@@ -11,7 +11,7 @@ function valueAt(body: unknown, pointer: string): unknown {
   )
 }
 
-/** The error without the fields that have another value now; undefined when none is left. */
+/** The error without changed fields; undefined when no field error is left. */
 export function openErrors(error: PenstockError | null, sent: unknown, now: unknown): PenstockError | null {
   if (!error || error.errors.length === 0) return error
   const open = error.errors.filter(

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pageAfterSignIn } from './page-after-sign-in.ts'
 
-test('a page of the console is gone on to, with or without its beginning', () => {
+test('a console page is accepted, with or without its prefix', () => {
   assert.equal(pageAfterSignIn('/o/1/keys?x=1'), '/console/o/1/keys?x=1')
   assert.equal(pageAfterSignIn('/console/o/1/keys?x=1'), '/console/o/1/keys?x=1')
   assert.equal(pageAfterSignIn(undefined), '/console/')
 })
 
-test('nobody is led to another site, whatever stands in the link', () => {
+test('links to other sites are ignored', () => {
   for (const to of [
     'https://evil.example/',
     '//evil.example/',

@@ -1,11 +1,11 @@
-// What pages read, by name. The first part of a key is the organization: everything of it is read again after a change.
+// Queries of the pages. The first part of a query key is the organization, whose data is refetched after a change.
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { Answer } from '../../src/client/caller.ts'
 import type { Pipe } from '../../src/client/shapes.ts'
 import { api } from './client.ts'
 import { readMetrics } from './metrics.ts'
 
-/** Often enough that a state that changes by itself is seen to change. */
+/** For states that change without user action. */
 const lively = { refetchInterval: 10_000 }
 
 function pages<Item>(
@@ -20,7 +20,7 @@ function pages<Item>(
   })
 }
 
-/** All pages of a list, one after the other. */
+/** Reads all pages of a list. */
 async function all<Item>(read: (cursor: string | undefined) => Promise<Answer<Item[]>>): Promise<Item[]> {
   const items: Item[] = []
   let cursor: string | undefined
@@ -32,7 +32,7 @@ async function all<Item>(read: (cursor: string | undefined) => Promise<Answer<It
   return items
 }
 
-/** The first of a list, page after page: as many as a person waits for, and whether these are all. */
+/** Reads the first pages of a list, up to a limit, and whether these are all. */
 async function firstOf<Item>(
   most: number,
   read: (cursor: string | undefined) => Promise<Answer<Item[]>>,
@@ -121,7 +121,7 @@ export const serviceQuery = (organizationId: string, serviceId: string) =>
     ...lively,
   })
 
-/** As often as a person waits for it, while the engine has not been checked yet. */
+/** Polls every second until the first check of the engine. */
 export const followedServiceQuery = (organizationId: string, serviceId: string) =>
   queryOptions({
     ...serviceQuery(organizationId, serviceId),
@@ -150,7 +150,7 @@ export const pipesQuery = (organizationId: string, serviceId: string) => ({
   ...lively,
 })
 
-/** The newest pipes of a service in a state. */
+/** Newest pipes of a service in a state. */
 export const pipesInStateQuery = (organizationId: string, serviceId: string, state: Pipe['state'], limit: number) =>
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'pipes', 'in-state', state, limit],
@@ -173,13 +173,13 @@ export const pipeQuery = (organizationId: string, serviceId: string, pipeId: str
     ...lively,
   })
 
-/** While somebody looks at it; a page in the background waits. */
+/** Polls only while the page is visible. */
 export const pipeMetricsQuery = (organizationId: string, serviceId: string, pipeId: string) =>
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'metrics'],
     queryFn: ({ signal }) => api.getPipeMetrics({ organizationId, serviceId, pipeId }, { signal }),
     refetchInterval: 2_000,
-    // The rest of the page does without.
+    // The rest of the page works without it.
     throwOnError: false,
   })
 

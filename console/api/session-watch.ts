@@ -1,27 +1,27 @@
-// Keeps the open page true to the session: it may end, become another person's, or lose an organization or a role.
+// Watches the session: it may end, switch to another person, or lose an organization or a role.
 import type { QueryClient } from '@tanstack/react-query'
 import type { RegisteredRouter } from '@tanstack/react-router'
-import { loadAnew, rereadSession, type Session, sessionQuery } from './session.ts'
+import { loadPageAgain, rereadSession, type Session, sessionQuery } from './session.ts'
 
 const isSession = (queryKey: readonly unknown[]): boolean => queryKey[0] === sessionQuery.queryKey[0]
 
 export function watchSession(queries: QueryClient, router: RegisteredRouter): void {
   let known = queries.getQueryData(sessionQuery.queryKey)
-  // Of the last person who was signed in here.
+  // Session of the last signed-in person.
   let person = known?.signedIn ? known : undefined
 
   const compare = (session: Session): void => {
     const before = known
     const personBefore = person
     known = session
-    // The frame of the page asks to sign in again; until then the page stands, with all that was typed.
+    // The shell asks to sign in again; until then the page stays with all input.
     if (!session.signedIn) return
     person = session
-    // Other pages, as the one for signing in, do not depend on who is signed in.
+    // Other pages, such as the sign-in page, do not depend on the person.
     if (!personBefore || !router.state.matches.some(({ routeId }) => routeId === '/signed-in')) return
     if (personBefore.user.id !== session.user.id) {
-      // Nothing that one person was shown or typed may stay for another.
-      void loadAnew('/console/')
+      // No data or input of one person may stay for another.
+      void loadPageAgain('/console/')
       return
     }
     if (before?.signedIn === false) {

@@ -1,4 +1,4 @@
-// Who is signed in, and what people do about their own account.
+// The signed-in person, and actions on the own account.
 import { type QueryClient, queryOptions, useQueryClient, useSuspenseQuery } from '@tanstack/react-query'
 import { PenstockError } from '../../src/client/error.ts'
 import type { Member } from '../../src/client/shapes.ts'
@@ -19,7 +19,7 @@ export interface SignedInSession {
     name: string
     email: string
     hasPassword: boolean
-    /** Without the present one: for a while after a sign-in by link. */
+    /** True for a while after a sign-in by link: the current password is not needed. */
     mayReplacePassword: boolean
   }
   organizations: { id: string; name: string; role: Role }[]
@@ -60,34 +60,34 @@ export const sessionQuery = queryOptions({
   staleTime: 60_000,
 })
 
-/** The person of this page; only below routes that need one. */
+/** The signed-in person; only in routes that require one. */
 export function useSignedIn(): SignedInSession {
   const { data } = useSuspenseQuery(sessionQuery)
-  // When the session ends, the page stands as it was until its person has signed in again, or has left.
+  // When the session ends, the page stays until its person has signed in again or leaves.
   const session = data.signedIn ? data : lastSignedIn
   if (!session) throw new Error('nobody is signed in')
   return session
 }
 
-/** After a refusal: reads the session again if the refusal may come from a session that is not what the page takes it for. */
+/** Refetches the session after a refusal that a changed session may have caused. */
 export async function rereadSession(queries: QueryClient, refusal: unknown): Promise<void> {
   if (!(refusal instanceof PenstockError)) return
   const { status, message } = refusal
   const isAboutSession =
     status === 401 || status === 403 || (status === 404 && /\borganization \S+ was not found/.test(message))
   if (!isAboutSession) return
-  // Known already; pages that go on reading in the background must not ask each time.
+  // Already known; background reads must not ask each time.
   if (queries.getQueryData(sessionQuery.queryKey)?.signedIn === false) return
-  // What could not be read leaves everything as it was.
+  // A failed read changes nothing.
   await queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined)
 }
 
-/** Whether the person of this page may change things in the organization. */
+/** Whether the signed-in person is an admin of the organization. */
 export function useIsAdmin(organizationId: string): boolean {
   return useSignedIn().organizations.some(({ id, role }) => id === organizationId && role === 'admin')
 }
 
-/** Reads again who is signed in, and forgets what the person before was shown. */
+/** Refetches the session and clears the data of the previous person. */
 export function useSessionChange(): () => Promise<void> {
   const queries = useQueryClient()
   return async () => {
@@ -96,10 +96,10 @@ export function useSessionChange(): () => Promise<void> {
   }
 }
 
-/** Goes to a page by loading the console anew: nothing that the person was shown stays in memory. */
-export function loadAnew(path: '/console/' | '/console/sign-in' | '/console/invitations/accept'): Promise<never> {
+/** Opens a page by reloading the console, so that no data of the person stays in memory. */
+export function loadPageAgain(path: '/console/' | '/console/sign-in' | '/console/invitations/accept'): Promise<never> {
   location.replace(path)
-  // Whatever waits for it goes no further.
+  // Never settles, so that the caller stops here.
   return new Promise(() => undefined)
 }
 

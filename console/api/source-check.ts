@@ -1,4 +1,4 @@
-// Tries a source and changes nothing. What it is asked with has secrets in it: only the form that asks keeps that, no cache.
+// Checks a source without changes. Not cached, because the request contains secrets.
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import type { SchemaDiscovery } from '../../src/client/shapes.ts'

@@ -1,20 +1,20 @@
-// A change whose answer was lost may have been made: nobody may be told that it was not.
+// Errors of changes with unknown outcome: if the response was lost, the change may have been applied.
 import { type ErrorCode, PenstockError } from '../../src/client/error.ts'
 
 const unknownOutcome = 'unknown_outcome'
 
 /**
- * Nothing came back, or the word of something in between, or only that an earlier attempt still runs; or that the database cannot be
- * used, which may have come to pass after it had kept the change.
+ * No response, a response of a proxy, or an earlier attempt that still runs. Also an unavailable database, which may have failed
+ * after committing the change.
  */
 const silentCodes: ErrorCode[] = ['no_answer', 'invalid_answer', 'idempotency_key_in_use', 'unavailable']
 
-/** The error of a change as people are to be told it. `whatToDo` is for those who cannot know whether it was made. */
+/** The error of a change for display. `whatToDo` is shown when the outcome is unknown. */
 export function errorOfChange(error: unknown, whatToDo: string): unknown {
   if (!(error instanceof PenstockError) || !silentCodes.includes(error.code)) return error
   const { message, status, requestId, retryAfterSeconds } = error
-  const told = `It may have been done. ${whatToDo} What went wrong: ${message}.`
-  return new PenstockError(told, { status, code: unknownOutcome, requestId, retryAfterSeconds, cause: error })
+  const text = `It may have been done. ${whatToDo} Error: ${message}.`
+  return new PenstockError(text, { status, code: unknownOutcome, requestId, retryAfterSeconds, cause: error })
 }
 
 export function isOutcomeUnknown(error: PenstockError): boolean {

@@ -1,11 +1,11 @@
-// An activity as a sentence without its subject: "changed the role of Amara Okafor to admin".
+// Renders an activity as a sentence without subject: "changed the role of Amara Okafor to admin".
 import type { ReactNode } from 'react'
 import type { Activity } from '../../src/client/shapes.ts'
 import { activityTypeLabel } from './activity-types.ts'
 import { type Kind, ServiceThing, shortId, strong, Thing } from './named-thing.tsx'
 import { RowLink } from './row-parts.tsx'
 
-/** The target as the server recorded it, with the ids of what it belongs to. */
+/** The recorded target with the ids of its parents. */
 export type Target = Activity['target'] & { serviceId?: string }
 
 export function ActivitySentence({ organizationId, activity }: { organizationId: string; activity: Activity }) {
@@ -143,7 +143,7 @@ function keyChange(activity: Activity, key: ReactNode): ReactNode {
   )
 }
 
-/** The states that the three commands lead to. */
+/** The command, derived from the resulting state. */
 function commandOf(activity: Activity): string {
   const state = changeOf(activity, 'state')?.to
   if (state === 'Provisioning') return 'started'
@@ -155,13 +155,13 @@ function changeOf({ changes }: Activity, field: string) {
   return changes.find((change) => change.field === field)
 }
 
-/** What was made or removed as a whole, as it was recorded. */
+/** The recorded value of a created or deleted object. */
 function recordOf(activity: Activity, field: string): Record<string, unknown> {
   const change = changeOf(activity, field)
   return (change?.to ?? change?.from ?? {}) as Record<string, unknown>
 }
 
-/** The name that an activity itself tells, of things that are gone as well. */
+/** The name recorded in the activity, available also for deleted objects. */
 function nameIn(activity: Activity): string | undefined {
   const change = changeOf(activity, 'name')
   const name = change?.to ?? recordOf(activity, activity.target.type).name
@@ -197,7 +197,7 @@ export function actorName({ actor }: Pick<Activity, 'actor'>): string {
   return actor.type === 'key' ? `Key ${shortId(actor.id)}` : `Person ${shortId(actor.id)}`
 }
 
-/** Who did it: a person, or a key, which says so. */
+/** The person or key that made the change. */
 export function Actor({ organizationId, activity }: { organizationId: string; activity: Activity }) {
   const { actor } = activity
   const name = actorName(activity)

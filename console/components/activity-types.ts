@@ -1,4 +1,4 @@
-// What was done, in words: for the filter of activities, and for those that have no sentence of their own.
+// Labels of activity types, for the filter and for activities without a sentence.
 export const activityTypes: { group: string; types: Record<string, string> }[] = [
   {
     group: 'Organization and members',
@@ -45,7 +45,7 @@ export const activityTypes: { group: string; types: Record<string, string> }[] =
   },
 ]
 
-/** Types that a newer Penstock has are shown by their own name. */
+/** Unknown types (of a newer Penstock) are shown by name. */
 export function activityTypeLabel(type: string): string {
   const label = activityTypes.map(({ types }) => types[type]).find((found) => found !== undefined)
   return label ?? type.replaceAll('_', ' ')

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { bytesOf, countOf, durationOf, shortCount, threeDigits } from './amounts.ts'
 
-it('counts are told with their noun', () => {
+it('counts are shown with their noun', () => {
   assert.equal(countOf(0, 'row'), '0 rows')
   assert.equal(countOf(1, 'row'), '1 row')
   assert.equal(countOf(12_000, 'row'), '12,000 rows')
 })
 
-it('counts that are long are shortened', () => {
+it('long counts are shortened', () => {
   assert.equal(shortCount(9_999_999), '9,999,999')
   assert.equal(shortCount(45_123_456), '45.1M')
 })
 
-it('bytes are told in the unit that keeps them short', () => {
+it('bytes are shown in the unit that keeps them short', () => {
   assert.equal(bytesOf(0), '0 bytes')
   assert.equal(bytesOf(999), '999 bytes')
   assert.equal(bytesOf(1000), '1 KB')
@@ -22,14 +22,14 @@ it('bytes are told in the unit that keeps them short', () => {
   assert.equal(bytesOf(5_000_000_000_000), '5 TB')
 })
 
-it('what is measured has three digits, and all of those before the point', () => {
+it('measured values have three digits, and all digits before the point', () => {
   assert.equal(threeDigits(0), '0')
   assert.equal(threeDigits(0.1234), '0.123')
   assert.equal(threeDigits(17.04), '17')
   assert.equal(threeDigits(123_456.7), '123,457')
 })
 
-it('times are told as roughly as they are known', () => {
+it('durations are rounded to their precision', () => {
   assert.equal(durationOf(0), 'under a minute')
   assert.equal(durationOf(59), 'under a minute')
   assert.equal(durationOf(60), 'about 1 minute')

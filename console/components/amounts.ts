@@ -1,11 +1,11 @@
-// Amounts as people read them.
+// Formats counts, bytes and durations.
 
 /** `1 row`, `12,000 rows`. */
 export function countOf(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? noun : `${noun}s`}`
 }
 
-/** In full, or `45.1M` where that would not fit beside others. */
+/** In full, or `45.1M` if it is long. */
 export function shortCount(count: number): string {
   return count < 10_000_000
     ? count.toLocaleString('en')
@@ -31,14 +31,14 @@ const durationUnits: [string, number][] = [
   ['minute', 60],
 ]
 
-/** Of something that nobody knows exactly: `about 4 minutes`. */
+/** Estimated duration: `about 4 minutes`. */
 export function durationOf(seconds: number): string {
-  // `about 90 minutes` says more than `about 2 hours`.
+  // `about 90 minutes` is more precise than `about 2 hours`.
   const [unit, size] = durationUnits.find(([, size]) => seconds >= size * 2) ?? ['minute', 60]
   return seconds < 60 ? 'under a minute' : `about ${countOf(Math.round(seconds / size), unit)}`
 }
 
-/** Of something that is measured: no more digits than it is worth. */
+/** Measured value with three significant digits. */
 export function threeDigits(amount: number): string {
   return amount < 1000
     ? amount.toLocaleString('en', { maximumSignificantDigits: 3 })

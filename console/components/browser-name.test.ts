@@ -24,6 +24,6 @@ const cases: [string, string][] = [
   ['', 'Unknown'],
 ]
 
-test('a browser is named in words', () => {
+test('a browser is named by product and system', () => {
   for (const [userAgent, name] of cases) assert.equal(browserOf(userAgent), name)
 })

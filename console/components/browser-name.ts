@@ -1,4 +1,4 @@
-/** Browsers name others beside themselves: the first match counts. */
+/** User agents name several browsers: the first match counts. */
 const browsers: [RegExp, string][] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -17,7 +17,7 @@ const systems: [RegExp, string][] = [
   [/Linux/, 'Linux'],
 ]
 
-/** What a browser says about itself, in words: "Firefox on Windows". */
+/** Name of the browser from its user agent: "Firefox on Windows". */
 export function browserOf(userAgent: string): string {
   const browser = browsers.find(([pattern]) => pattern.test(userAgent))?.[1]
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1]

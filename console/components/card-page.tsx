@@ -1,4 +1,4 @@
-// The frame of pages that are seen without being signed in.
+// Frame of pages without a session.
 import { Center, Group, Paper, Stack, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
 import { Logo } from './logo.tsx'

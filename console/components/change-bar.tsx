@@ -1,4 +1,4 @@
-// What stands below every form: the button that sends the change, and the command that would do the same.
+// Footer of a form: the button that sends the change, and the equivalent curl command.
 import { Button, Code, Group, Popover, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { type ApiCall, curlOf, requestOf } from '../api/client.ts'
@@ -7,12 +7,12 @@ import { copyToClipboard } from './copy-to-clipboard.ts'
 import { TerminalIcon } from './icons.tsx'
 
 /**
- * A dialog around it also listens to Escape, on the window and before everybody else, but leaves alone what is pressed on an
- * element with this: everything in the popover that can have the focus needs it.
+ * A surrounding dialog listens to Escape on the window, except for elements with this attribute. All focusable elements in the
+ * popover need it.
  */
 const escapeStaysHere = { 'data-mantine-stop-propagation': 'true' }
 
-/** Copies the command, and shows what was copied. */
+/** Copies the curl command and shows it. */
 export function CurlButton({ call, size = 'sm' }: { call: ApiCall; size?: 'xs' | 'sm' }) {
   const [isOpen, setOpen] = useState(false)
   const [isCopied, setCopied] = useState(false)
@@ -55,7 +55,7 @@ function CurlText({ call, isCopied }: { call: ApiCall; isCopied: boolean }) {
     <Stack gap="xs">
       <Text size="sm" role="status">
         {isCopied ? 'Copied: the same with an API key.' : `${copyFailedText}. It does the same with an API key.`}
-        {hasSecret(request.body) && ' Secrets that you typed are in it: mind where you paste it.'}
+        {hasSecret(request.body) && ' Secrets that you typed are in it: be careful where you paste it.'}
       </Text>
       <Code block tabIndex={0} {...escapeStaysHere} mah={320} style={{ overflow: 'auto' }}>
         {text}
@@ -73,7 +73,7 @@ function hasSecret(body: unknown): boolean {
   )
 }
 
-/** `call` is what `onSend` will send; the form decides when. */
+/** `call` is the request that `onSend` sends. */
 export function ChangeBar({
   call,
   label,
@@ -95,11 +95,11 @@ export function ChangeBar({
   disabled?: boolean
   disabledReason?: string
   danger?: boolean
-  /** The button submits the form around it; `onSend` is not used then. */
+  /** The button submits the surrounding form instead of calling `onSend`. */
   isSubmit?: boolean
-  /** Then there is no call to show. */
+  /** There is no call to show. */
   isNothingChanged?: boolean
-  /** Why it takes so long. */
+  /** Text while sending takes long. */
   sendingText?: string | undefined
 }) {
   return (

@@ -1,4 +1,4 @@
-// What the providers and their regions are called, and where an engine is.
+// Names of cloud providers and regions, and the URL of an engine.
 import type { Service } from '../../src/client/shapes.ts'
 
 export type Provider = Service['provider']
@@ -7,7 +7,7 @@ export const providerNames: Record<Provider, string> = { aws: 'AWS', gcp: 'Googl
 
 export const providers = Object.keys(providerNames) as Provider[]
 
-/** Suggestions: the API takes any name. */
+/** Suggestions: the API accepts any name. */
 export const usualRegions: Record<Provider, string[]> = {
   aws: [
     'us-east-1',

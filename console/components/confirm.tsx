@@ -9,16 +9,16 @@ import { ProblemNotice } from './problem-notice.tsx'
 
 export interface Confirmation<Result> {
   organizationId: string
-  /** Names the thing: "Remove Amara Okafor?" */
+  /** Question with the name of the object: "Remove Amara Okafor?" */
   title: string
-  /** What follows from it. */
+  /** Consequences of the action. */
   children: ReactNode
-  /** Names what is done: "Remove member". */
+  /** Button label: "Remove member". */
   label: string
   call: ApiCall<Result>
-  /** What is said when it worked: "Pipe orders deleted". Undefined where the page itself shows the result. */
+  /** Success message: "Pipe orders deleted". Undefined where the page itself shows the result. */
   doneText: string | undefined
-  /** When it cannot be undone: the name has to be typed. */
+  /** The name to type when the action cannot be undone. */
   typeToConfirm?: string
   danger?: boolean
   opened: boolean

@@ -1,14 +1,14 @@
-// Browsers offer `navigator.clipboard` only on https and on localhost: elsewhere the text is selected in a field, and the
-// browser's own copy command copies the selection.
+// Copies text to the clipboard. Browsers offer `navigator.clipboard` only on https and localhost; elsewhere the text is selected
+// in a field and copied with `execCommand`.
 
-/** Whether the text is in the clipboard now. Call it from a click: browsers refuse others. */
+/** Returns whether the text was copied. Must be called from a click handler. */
 export async function copyToClipboard(text: string): Promise<boolean> {
   if (navigator.clipboard !== undefined) {
     try {
       await navigator.clipboard.writeText(text)
       return true
     } catch {
-      // Not permitted: the command below may be.
+      // Not permitted; the command below may be.
     }
   }
   return copySelection(text)
@@ -20,7 +20,7 @@ function copySelection(text: string): boolean {
   field.value = text
   field.readOnly = true
   field.className = 'visually-hidden'
-  // Inside an open dialog: it takes the focus back from what is outside.
+  // Inside an open dialog, which takes the focus back from elements outside.
   const parent = focused?.closest('[role="dialog"]') ?? document.body
   parent.append(field)
   try {

@@ -6,7 +6,7 @@ import { answerAt } from './tip.tsx'
 
 export const copyFailedText = 'Could not copy: select the text'
 
-/** A text of ids and codes, with a button that copies it. */
+/** An id or code with a copy button. */
 export function CopyText({ text, label }: { text: string; label: string }) {
   return (
     <span className="copy-text">

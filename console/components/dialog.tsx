@@ -1,11 +1,10 @@
-// A window above the page. It cannot be closed while what it asked for is being sent: the answer would come to nobody, and
-// some answers are shown only once.
+// Modal dialog. It cannot be closed while its request is being sent, because some responses are shown only once.
 import { Modal, type ModalProps } from '@mantine/core'
 import { createContext, use, useEffect, useState } from 'react'
 
 const HoldContext = createContext<((isHeld: boolean) => void) | undefined>(undefined)
 
-/** Called by what stands in a dialog: it stays open while this is true. */
+/** Keeps the surrounding dialog open while `isHeld` is true. */
 export function useHoldOpen(isHeld: boolean): void {
   const hold = use(HoldContext)
   useEffect(() => {
@@ -16,7 +15,7 @@ export function useHoldOpen(isHeld: boolean): void {
 
 export function Dialog({ opened, onClose, closeButtonProps, children, ...props }: ModalProps) {
   const [isHeld, setHeld] = useState(false)
-  // The focus goes back on closing only to where it was when `opened` turned true, so that must not be so from the first render.
+  // On closing, the focus returns to the element that had it when `opened` became true, so `opened` must not start as true.
   const [isOpen, setOpen] = useState(false)
   useEffect(() => setOpen(opened), [opened])
   return (

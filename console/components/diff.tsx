@@ -1,4 +1,4 @@
-// Before and after, field by field: of a change that was made, and of one that is about to be.
+// Before and after of a change, field by field.
 import { Code, Table, Text } from '@mantine/core'
 import type { FieldChange } from './field-changes.ts'
 

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react'
 import { closeNotice, shownNotices, subscribe } from '../api/done-notices.ts'
 import { CheckIcon } from './icons.tsx'
 
-/** Once, beside the pages. The frame is always there: only then do screen readers say what comes into it. */
+/** Rendered once, outside the pages. The live region always exists, because screen readers announce only changes within one. */
 export function DoneNotices() {
   const shown = useSyncExternalStore(subscribe, shownNotices)
   return (

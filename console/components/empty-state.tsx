@@ -1,7 +1,7 @@
 import { Paper, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** A list that has nothing says what would be in it and how it gets there. */
+/** Explains an empty list and how to fill it. */
 export function EmptyState({ title, children, action }: { title: string; children: ReactNode; action?: ReactNode }) {
   return (
     <Paper withBorder p="xl" className="empty-state">

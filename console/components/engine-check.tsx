@@ -1,4 +1,4 @@
-// What the last check of an engine found, and what to do about it.
+// Result of the last check of an engine, with advice.
 import { Alert, List, Loader, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Service } from '../../src/client/shapes.ts'
@@ -9,7 +9,7 @@ export function EngineCheck({ service, children }: { service: Service; children?
   if (!endpoint) {
     return (
       <Result color="orange" title="No connection is registered yet">
-        <Text size="sm">Tell Penstock where the engine is and how to sign in.</Text>
+        <Text size="sm">Enter the URL of the engine and how to sign in.</Text>
         {children}
       </Result>
     )
@@ -19,8 +19,8 @@ export function EngineCheck({ service, children }: { service: Service; children?
       return (
         <Result color="blue" title="The engine is being checked" icon={<Loader size={18} />}>
           <Text size="sm">
-            Penstock signs in at {endpointUrl(endpoint)} as {endpoint.username} and asks for the version. That takes 5
-            seconds at the most.
+            Penstock signs in at {endpointUrl(endpoint)} as {endpoint.username} and reads the version. This takes up to
+            5 seconds.
           </Text>
           {children}
         </Result>
@@ -78,36 +78,33 @@ function Result({
 
 type Endpoint = Service['endpoints'][number]
 
-/** By the words of the reason; for a reason that is not known here, what is worth a look in any case. */
+/** Advice by the text of the reason; general advice for an unknown reason. */
 function adviceFor(reason: string, { protocol, port, host, username }: Endpoint): string[] {
   const tls = `With TLS the URL begins with https, and the port is usually 8443; without it, http and 8123. Now it is ${protocol} and ${port}.`
   const advice: [RegExp, string[]][] = [
     [
       /refused the user name or the password/,
       [
-        `See whether the user ${username} exists in the engine and may sign in from the address of Penstock.`,
+        `Check that the user ${username} exists in the engine and may sign in from the address of Penstock.`,
         'Type the password again: it cannot be shown once it is stored.',
       ],
     ],
     [/password cannot be opened/, ['Set the password again.']],
     [
       /nothing accepts connections/,
-      [
-        'See whether the engine is started and listens on that port, and not only on its own machine (listen_host).',
-        tls,
-      ],
+      ['Check that the engine runs and listens on that port, and not only on loopback (listen_host).', tls],
     ],
-    [/does not resolve/, [`See whether ${host} is spelled right, and known to the name server that Penstock uses.`]],
+    [/does not resolve/, [`Check that ${host} is spelled correctly and that the DNS server of Penstock knows it.`]],
     [
       /did not answer in time|cannot be reached/,
-      [`See whether a firewall or a security group lets Penstock reach ${host} on port ${port}.`],
+      [`Check that firewalls and security groups let Penstock reach ${host} on port ${port}.`],
     ],
     [/no TLS connection/, [tls, `The certificate must be valid for ${host}, from an authority that Penstock trusts.`]],
     [
       /is not ClickHouse over HTTP/,
       [`The port of the HTTP interface is needed, not the one of the native protocol (9000, with TLS 9440).`, tls],
     ],
-    [/its error \d/, ['The engine is up, and could not answer: its log has more about this error.']],
+    [/its error \d/, ['The engine is up but returned an error: its log has the details.']],
     [
       /can allow that with|never connects to|own database/,
       ['Use an address of the engine that Penstock may connect to.'],
@@ -115,7 +112,7 @@ function adviceFor(reason: string, { protocol, port, host, username }: Endpoint)
   ]
   return (
     advice.find(([words]) => words.test(reason))?.[1] ?? [
-      'See whether the engine is up, reachable from Penstock, and knows the user.',
+      'Check that the engine is up and reachable from Penstock, and that the user exists.',
       tls,
     ]
   )

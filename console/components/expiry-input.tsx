@@ -10,7 +10,7 @@ const presets = [
   { value: '365', label: 'In a year' },
 ]
 
-/** When something ends: as it was, never, after a usual time, or at a moment that is chosen. */
+/** Expiry: unchanged, never, after a common period, or at a chosen date and time. */
 export function ExpiryInput({
   value,
   onChange,
@@ -20,26 +20,26 @@ export function ExpiryInput({
 }: {
   value: string | null
   onChange: (expireAt: string | null) => void
-  /** What it is now, of something that is there already. */
+  /** The current expiry of an existing key. */
   present?: string | null
   error?: string | undefined
   disabled?: boolean
 }) {
-  const [choice, setChoice] = useState(present === undefined ? 'never' : present === value ? 'present' : 'moment')
+  const [choice, setChoice] = useState(present === undefined ? 'never' : present === value ? 'present' : 'custom')
   const choose = (chosen: string) => {
     setChoice(chosen)
     if (chosen === 'present') onChange(present ?? null)
     else if (chosen === 'never') onChange(null)
-    else if (chosen === 'moment') onChange(value ?? new Date(Date.now() + 30 * dayMs).toISOString())
+    else if (chosen === 'custom') onChange(value ?? new Date(Date.now() + 30 * dayMs).toISOString())
     else onChange(new Date(Date.now() + Number(chosen) * dayMs).toISOString())
   }
   const choices = [
     ...(present === undefined
       ? []
-      : [{ value: 'present', label: `As it is: ${present === null ? 'never' : exactTime(present)}` }]),
+      : [{ value: 'present', label: `Unchanged: ${present === null ? 'never' : exactTime(present)}` }]),
     ...(present === null ? [] : [{ value: 'never', label: 'Never' }]),
     ...presets,
-    { value: 'moment', label: 'At a moment that I choose' },
+    { value: 'custom', label: 'At a date and time' },
   ]
   return (
     <Stack gap="xs">
@@ -49,16 +49,16 @@ export function ExpiryInput({
         data={choices}
         value={choice}
         onChange={(event) => choose(event.currentTarget.value)}
-        error={choice === 'moment' ? undefined : error}
+        error={choice === 'custom' ? undefined : error}
         disabled={disabled}
       />
-      {choice === 'moment' && <MomentInput value={value} onChange={onChange} error={error} disabled={disabled} />}
+      {choice === 'custom' && <DateTimeInput value={value} onChange={onChange} error={error} disabled={disabled} />}
     </Stack>
   )
 }
 
-/** What is typed stays as it is until it is a moment; what is none when the field is left goes back to the one from before. */
-function MomentInput({
+/** Input stays as typed until it is a valid date and time; invalid input is reset when the field loses the focus. */
+function DateTimeInput({
   value,
   onChange,
   error,
@@ -72,21 +72,21 @@ function MomentInput({
   const present = value === null ? '' : localText(value)
   const [text, setText] = useState(present)
   const take = (typed: string): void => {
-    // The field holds no seconds: what was not changed must not lose them.
+    // The field has no seconds: an unchanged value must keep its own.
     if (typed !== present) onChange(new Date(typed).toISOString())
   }
   return (
     <TextInput
       type="datetime-local"
-      label="Moment of expiry, in your time zone"
+      label="Date and time of expiry, in your time zone"
       value={text}
       onChange={({ currentTarget: { value: typed } }) => {
         setText(typed)
-        // A year is typed digit by digit, from 0002 on.
-        if (isMoment(typed) && typed >= '2000') take(typed)
+        // While a year is typed, its value starts with zeros, such as 0002.
+        if (isDateTime(typed) && typed >= '2000') take(typed)
       }}
       onBlur={() => {
-        if (isMoment(text)) take(text)
+        if (isDateTime(text)) take(text)
         else setText(present)
       }}
       required
@@ -97,10 +97,10 @@ function MomentInput({
   )
 }
 
-const isMoment = (text: string): boolean => /^\d{4}-/.test(text) && !Number.isNaN(Date.parse(text))
+const isDateTime = (text: string): boolean => /^\d{4}-/.test(text) && !Number.isNaN(Date.parse(text))
 
-/** As the browser's own field wants it: local time without an offset. */
+/** Format of `datetime-local` inputs: local time without an offset. */
 function localText(at: string): string {
-  const moment = new Date(at)
-  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+  const date = new Date(at)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

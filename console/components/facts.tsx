@@ -3,12 +3,12 @@ import type { ReactNode } from 'react'
 
 export interface Fact {
   label: string
-  /** What it means, below the label. */
+  /** Explanation below the label. */
   about?: string | undefined
   value: ReactNode
 }
 
-/** Names and values side by side; below each other where there is no room. */
+/** Names and values side by side, or stacked on narrow screens. */
 export function Facts({ facts }: { facts: Fact[] }) {
   return (
     <dl className="facts">
@@ -29,7 +29,7 @@ export function Facts({ facts }: { facts: Fact[] }) {
   )
 }
 
-/** A value that nobody has given. */
+/** Placeholder of a missing value. */
 export function NotSet({ children = 'Not set' }: { children?: ReactNode }) {
   return (
     <Text c="dimmed" size="sm" component="span">

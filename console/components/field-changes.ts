@@ -1,4 +1,4 @@
-// What differs between two values, field by field.
+// Differences between two values, by field.
 
 export interface FieldChange {
   field: string
@@ -6,7 +6,7 @@ export interface FieldChange {
   to?: unknown
 }
 
-/** What differs between two values, by path. Lists are compared as a whole. */
+/** Differences by path. Lists are compared as a whole. */
 export function changesBetween(before: unknown, after: unknown, path = ''): FieldChange[] {
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]

@@ -1,5 +1,5 @@
-// Settings and scaling of a pipe: every field with its value, its default and its meaning; to be changed in place, with the
-// exact change shown before it is sent.
+// Editor of the settings and scaling of a pipe: fields with value, default and explanation. Shows the exact change before it
+// is sent.
 import { Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { fieldError, useChange } from '../api/change.ts'
@@ -14,7 +14,7 @@ import { ProblemNotice } from './problem-notice.tsx'
 import { ReasonButton } from './reason-button.tsx'
 import { Section } from './section.tsx'
 
-/** Null: back to the default. */
+/** Null resets to the default. */
 export type FieldPatch = Record<string, FieldValue | null>
 
 export interface FieldVersion {
@@ -28,16 +28,16 @@ export interface FieldEditorProps {
   about: ReactNode
   fields: Fields
   present: FieldVersion
-  /** Why nothing can be changed here by this person. */
+  /** Reason why the person cannot change anything here. */
   reason: string | undefined
   label: string
   callOf: (patch: FieldPatch, ifMatch: string | undefined) => ApiCall<unknown>
-  /** Reads what is there now, after somebody else changed it. */
+  /** Reads the current version after a conflict. */
   readAgain: () => Promise<FieldVersion>
   children?: ReactNode
 }
 
-/** The form that had the focus is gone, and what it led to may be out of sight. */
+/** Moves the focus after the form has closed. */
 const focusOn = (element: HTMLElement | null): void => element?.focus()
 
 export function FieldEditor(props: FieldEditorProps) {
@@ -96,7 +96,7 @@ function EditedFields({
   readAgain,
   onEnd,
 }: FieldEditorProps & { onEnd: (wasSaved: boolean) => void }) {
-  // What the edits began with: what somebody else changes meanwhile must not slip in below them.
+  // The version that the edits are based on: concurrent changes must not be merged silently.
   const [base, setBase] = useState(present)
   const [edits, setEdits] = useState<FieldPatch>({})
   const change = useChange<unknown>({ organizationId, doneText: `${title} saved`, onDone: () => onEnd(true) })

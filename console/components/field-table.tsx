@@ -1,4 +1,4 @@
-// A table of fields with their values, defaults and meanings; the values are shown, or entered.
+// Table of fields with values or inputs, defaults and explanations.
 import { Code, Group, NumberInput, Stack, Switch, Table, Text } from '@mantine/core'
 import { type ReactNode, useId } from 'react'
 import type { NumberField, SwitchField, Unit } from './pipe-fields.ts'
@@ -115,7 +115,7 @@ export function EditedValue({
           allowNegative={false}
           step={field.isFractional ? 0.5 : 1}
           hideControls={field.unit === 'bytes'}
-          // The API says what is too little or too much.
+          // The API validates the range.
           clampBehavior="none"
           flex={1}
         />
@@ -152,7 +152,7 @@ function textOf(value: FieldValue, field: NumberField | SwitchField): string {
   return readable ? `${text} (${readable})` : text
 }
 
-/** Large numbers in a unit that people think in, when nothing is lost by it. */
+/** Large numbers in a readable unit, if exact. */
 function readableSize(value: number, { unit }: NumberField): string | undefined {
   const [size, name] = unit === 'bytes' ? (value >= 2 ** 30 ? [2 ** 30, 'GiB'] : [2 ** 20, 'MiB']) : [1000, 's']
   if (unit !== 'bytes' && unit !== 'ms') return undefined

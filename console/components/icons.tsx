@@ -1,4 +1,4 @@
-// The few signs that the console uses, drawn for it.
+// Icons of the console.
 import type { ReactNode } from 'react'
 
 interface IconProps {

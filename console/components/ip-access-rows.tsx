@@ -1,4 +1,4 @@
-// A list of addresses, edited row by row and sent as a whole.
+// Editor of an IP access list, which is sent as a whole.
 import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import type { PenstockError } from '../../src/client/error.ts'
@@ -7,7 +7,7 @@ import { fieldError } from '../api/change.ts'
 import { PlusIcon, TrashIcon } from './icons.tsx'
 
 export interface IpAccessRow extends IpAccess {
-  /** Tells rows apart while they are edited. */
+  /** Identifies a row while it is edited. */
   row: number
 }
 
@@ -21,7 +21,7 @@ export function listOf(rows: IpAccessRow[]): IpAccess[] {
   return rows.map(({ source, description }) => ({ source: source.trim(), description: description.trim() }))
 }
 
-/** The fields that show their own sentence, as `ProblemNotice` wants to know them. */
+/** The fields that show their own error, for `ProblemNotice`. */
 export function ipAccessFields(rows: IpAccessRow[]): string[] {
   return rows.flatMap((_, index) => [`ipAccessList/${index}/source`, `ipAccessList/${index}/description`])
 }
@@ -37,13 +37,13 @@ export function IpAccessRows({
   onChange: (rows: IpAccessRow[]) => void
   error: PenstockError | null
   disabled?: boolean
-  /** What an empty list means. */
+  /** Explanation of an empty list. */
   whenEmpty: string
 }) {
   const lastInput = useRef<HTMLInputElement>(null)
   const addButton = useRef<HTMLButtonElement>(null)
   const wasAdded = useRef(false)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a row that was just added is where the person goes on typing.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a row that was just added gets the focus.
   useEffect(() => {
     if (wasAdded.current) lastInput.current?.focus()
     wasAdded.current = false

@@ -1,4 +1,4 @@
-// What is asked before a key is switched off or deleted; both pages of keys ask the same.
+// Confirmations before a key is disabled, enabled, deleted or rotated, shared by both key pages.
 import type { Key } from '../../src/client/shapes.ts'
 import { Confirm } from './confirm.tsx'
 import { rolesText } from './role.ts'
@@ -16,7 +16,7 @@ export function KeyConfirmation({
 }: {
   organizationId: string
   apiKey: Key
-  /** Nothing is asked without one. */
+  /** Undefined: closed. */
   action: KeyAction | undefined
   onClose: () => void
   onDeleted?: () => void | Promise<void>
@@ -40,7 +40,7 @@ export function KeyConfirmation({
         opened={action === 'disable'}
         onClose={onClose}
       >
-        Whoever uses this key is refused from the next request on, until it is enabled again. {lastUse}
+        Requests with this key are refused from now on, until it is enabled again. {lastUse}
       </Confirm>
       <Confirm
         organizationId={organizationId}
@@ -52,7 +52,7 @@ export function KeyConfirmation({
         opened={action === 'enable'}
         onClose={onClose}
       >
-        Whoever has its secret can use the key again, as {rolesText(apiKey.roles)}.
+        Programs with its secret can use the key again, as {rolesText(apiKey.roles)}.
       </Confirm>
       <Confirm
         organizationId={organizationId}
@@ -65,7 +65,7 @@ export function KeyConfirmation({
         onClose={onClose}
         onDone={onDeleted}
       >
-        Whoever uses this key is refused from the next request on, and it cannot be brought back. {lastUse}
+        Requests with this key are refused from now on. It cannot be restored. {lastUse}
       </Confirm>
       <RotateKey organizationId={organizationId} apiKey={apiKey} opened={action === 'rotate'} onClose={onClose} />
     </>

@@ -1,4 +1,4 @@
-// The secret of a key that was made or rotated a moment ago, with all that is needed to use it.
+// Shows the secret of a key that was just created or rotated, with a command to try it.
 import { Code, Group, Stack, Text } from '@mantine/core'
 import type { KeyWithSecret } from '../../src/client/shapes.ts'
 import { requestOf } from '../api/client.ts'

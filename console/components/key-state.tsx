@@ -1,20 +1,20 @@
 import type { IpAccess, Key } from '../../src/client/shapes.ts'
-import { type KeyStanding, standingOf } from './key-standing.ts'
+import { type KeyStatus, keyStatusOf } from './key-status.ts'
 import { type BadgeColor, WordBadge } from './state-badge.tsx'
 import { Time } from './time.tsx'
 
-const badges: Record<KeyStanding, { label: string; color: BadgeColor }> = {
+const badges: Record<KeyStatus, { label: string; color: BadgeColor }> = {
   enabled: { label: 'Enabled', color: 'green' },
   disabled: { label: 'Disabled', color: 'gray' },
   expired: { label: 'Expired', color: 'red' },
 }
 
 export function KeyStateBadge({ apiKey }: { apiKey: Key }) {
-  const { label, color } = badges[standingOf(apiKey)]
+  const { label, color } = badges[keyStatusOf(apiKey)]
   return <WordBadge color={color}>{label}</WordBadge>
 }
 
-/** A timestamp that may not be there. */
+/** An optional timestamp. */
 export function TimeOrNever({ at }: { at: string | null }) {
   return at === null ? <span className="dimmed">never</span> : <Time at={at} />
 }

@@ -3,8 +3,8 @@ import { useBlocker } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 
 /**
- * Asks before something is lost, whichever way the person leaves: by a link, another tab of the page, the browser's buttons.
- * What goes on by itself after it was saved or deleted navigates with `ignoreBlocker`.
+ * Asks before unsaved input is lost by a link, a tab of the page or the browser's buttons. Navigation after saving or deleting
+ * uses `ignoreBlocker`.
  */
 export function LeaveQuestion({
   isAsked,
@@ -14,7 +14,7 @@ export function LeaveQuestion({
 }: {
   isAsked: () => boolean
   title?: string
-  /** What the button says that leaves. */
+  /** Label of the button that leaves. */
   label?: string
   children?: ReactNode
 }) {

@@ -13,7 +13,7 @@ describe('what a postgres pipe leaves at its source', () => {
   const own = postgresWith({})
   const named = postgresWith({ replicationSlotName: 'my_slot' })
 
-  it('is nothing when slot and publication are its own', () => {
+  it('is nothing when Penstock created slot and publication', () => {
     assert.equal(
       deletionAtSource({ source: { postgres: own } }),
       'The replication slot and the publication that it made are removed from PostgreSQL.',
@@ -21,7 +21,7 @@ describe('what a postgres pipe leaves at its source', () => {
     assert.match(retainedLogAdvice(own), /delete the pipe: that drops the slot\.$/)
   })
 
-  it('is a slot that the user has named, which is to be dropped', () => {
+  it('is a slot that the user has named, which the user must drop', () => {
     assert.equal(
       deletionAtSource({ source: { postgres: named } }),
       'The publication that it made is removed from PostgreSQL. Drop the replication slot my_slot yourself: it is yours and stays, and PostgreSQL keeps its WAL for it until the disk is full.',
@@ -38,7 +38,7 @@ describe('what a postgres pipe leaves at its source', () => {
     )
   })
 
-  it('is nothing when it only loads, and of other kinds', () => {
+  it('is nothing for a load only, and for other kinds', () => {
     const loading: Pick<Pipe, 'source'> = { source: { postgres: postgresWith({ replicationMode: 'snapshot' }) } }
     assert.equal(keepsLog(loading), false)
     assert.equal(deletionAtSource(loading), '')

@@ -1,21 +1,21 @@
-// What a pipe keeps at its source while it is stopped, and leaves there when it is deleted.
+// Replication slots and publications that a pipe keeps at its source while stopped, or leaves there when deleted.
 import type { Pipe } from '../../src/client/shapes.ts'
 
 type PostgresSource = NonNullable<Pipe['source']['postgres']>
 
-/** Its replication slot stays in PostgreSQL, which keeps the log for it. */
+/** Whether PostgreSQL retains WAL for the pipe's replication slot. */
 export function keepsLog({ source: { postgres } }: Pick<Pipe, 'source'>): boolean {
   return postgres !== undefined && postgres.settings.replicationMode !== 'snapshot'
 }
 
-/** Said before a pipe is stopped that keeps the log of its source. */
+/** Shown before stopping a pipe whose source retains WAL. */
 export function retainedLogAdvice({ settings: { replicationSlotName: slot } }: PostgresSource): string {
   const deletion =
     slot === undefined ? 'delete the pipe: that drops the slot' : `delete the pipe and drop the slot ${slot} yourself`
   return `The replication slot stays, and the WAL on the source grows until its disk is full. Start the pipe again soon, set max_slot_wal_keep_size in PostgreSQL, or ${deletion}.`
 }
 
-/** Said before a pipe is deleted: what is the user's own is left to the user. Empty when there is nothing at the source. */
+/** Shown before deleting a pipe: the user must drop slots of their own. Empty when there is nothing at the source. */
 export function deletionAtSource(pipe: Pick<Pipe, 'source'>): string {
   const { postgres } = pipe.source
   if (!postgres || !keepsLog(pipe)) return ''

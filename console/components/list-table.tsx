@@ -1,6 +1,6 @@
-// A list of the API as a table: pages are added with a button. On a narrow screen each row is a block.
-// Lists have thousands of rows, and a person waits for each of them: a row is rendered again only when its item or the columns
-// change, and its cells are plain elements. What costs more (menus, dialogs) is rendered once for the table, on demand.
+// Table of an API list; a button loads further pages. On narrow screens each row is a block.
+// Lists can have thousands of rows: a row is rendered again only when its item or the columns change, and its cells are plain
+// elements. Menus and dialogs are rendered once for the table, on demand.
 import { Button, Center, Skeleton, Stack, Table } from '@mantine/core'
 import type { UseInfiniteQueryResult } from '@tanstack/react-query'
 import { memo, type ReactNode } from 'react'
@@ -11,7 +11,7 @@ import { ProblemNotice } from './problem-notice.tsx'
 
 export interface Column<Item> {
   label: string
-  /** Only for screen readers: the label of a column of buttons. */
+  /** The label is for screen readers only, for a column of buttons. */
   isLabelHidden?: boolean
   cell: (item: Item) => ReactNode
   width?: number | string
@@ -24,7 +24,7 @@ export type ListQuery = Pick<UseInfiniteQueryResult, 'isPending' | 'hasNextPage'
   error?: Error | null
 }
 
-/** The items of all pages that were read. */
+/** The items of all loaded pages. */
 export function itemsOf<Item>(query: { data: { pages: Answer<Item[]>[] } | undefined }): Item[] {
   return query.data?.pages.flatMap(({ result }) => result) ?? []
 }
@@ -41,11 +41,11 @@ export function ListTable<Item>({
   /** For screen readers. */
   caption: string
   items: Item[]
-  /** Must stay the same object from one render to the next: other columns render every row again. */
+  /** Must keep its identity between renders: other columns render every row again. */
   columns: Column<Item>[]
   keyOf: (item: Item) => string
   query: ListQuery
-  /** Shown instead of a table without rows. */
+  /** Shown instead of an empty table. */
   empty: ReactNode
   minWidth?: number
 }) {
@@ -63,7 +63,7 @@ export function ListTable<Item>({
       <Table.ScrollContainer
         minWidth={minWidth}
         className="list-scroll"
-        // What scrolls must be reachable with the keyboard, also when nothing in it is.
+        // Scrollable areas must be focusable by keyboard.
         scrollAreaProps={{ viewportProps: { tabIndex: 0, role: 'region', 'aria-label': caption } }}
       >
         <table className="list-table">

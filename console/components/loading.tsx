@@ -1,7 +1,7 @@
 import { Center, Loader } from '@mantine/core'
 import { useEffect, useState } from 'react'
 
-/** True when something has lasted so long that people wonder. */
+/** True when `isBusy` has lasted for `afterMs`. */
 export function useLasting(isBusy: boolean, afterMs = 300): boolean {
   const [lasts, setLasts] = useState(false)
   useEffect(() => {
@@ -13,7 +13,7 @@ export function useLasting(isBusy: boolean, afterMs = 300): boolean {
   return lasts
 }
 
-/** Nothing at first: what is there in a moment must not flicker. */
+/** Empty at first, to avoid flicker. */
 export function LoadingPage() {
   const lasts = useLasting(true)
   return (

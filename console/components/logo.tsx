@@ -1,6 +1,6 @@
 import { Group, Text } from '@mantine/core'
 
-/** On a narrow screen the name makes room, unless there is nothing beside it. */
+/** On narrow screens the name is hidden unless `isAlwaysNamed`. */
 export function Logo({ isAlwaysNamed = false }: { isAlwaysNamed?: boolean }) {
   return (
     <Group gap={8} wrap="nowrap">

@@ -5,7 +5,7 @@ import { createContext, useContext, useEffect } from 'react'
 import { asPenstockError } from '../api/change.ts'
 import { RequestId } from './problem-notice.tsx'
 
-/** Whether a frame stands around the page, which has the page's `main` then. */
+/** Whether the page is inside a frame that contains the `main` element. */
 export const IsFramed = createContext(false)
 
 function useDocumentTitle(title: string): void {
@@ -33,7 +33,7 @@ export function NotFoundPage() {
   )
 }
 
-/** What was never read and failed is kept as failed, and not read again by a page that needs it, until it is forgotten. */
+/** Removes failed queries without data: otherwise they stay failed and pages do not refetch them. */
 function forgetFailures(queries: QueryClient): void {
   queries.removeQueries({
     type: 'inactive',
@@ -43,7 +43,7 @@ function forgetFailures(queries: QueryClient): void {
 
 export function ErrorPage({ error, reset }: ErrorComponentProps) {
   const queries = useQueryClient()
-  // Also whoever leaves by a link, and comes back later, finds the page read anew.
+  // Also when the person leaves by a link, so that the page is refetched on return.
   useEffect(() => {
     forgetFailures(queries)
     return () => forgetFailures(queries)

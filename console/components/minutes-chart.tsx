@@ -1,4 +1,4 @@
-// The last hour of a pipe as bars, one for each minute; the same as a table for whoever wants numbers, or does not see bars.
+// Bar chart of a pipe's last hour by minute, and the same data as a table.
 import { Group, Stack, Text } from '@mantine/core'
 import { useId } from 'react'
 import { countOf } from './amounts.ts'
@@ -9,7 +9,7 @@ const title = 'Rows by the minute, the last hour'
 const barWidth = 10
 const barDistance = 12
 const height = 120
-/** What is there must be seen, however little it is. */
+/** Minimum height, so that small values are visible. */
 const leastHeight = 2
 
 export function MinutesChart({ minutes }: { minutes: Minute[] }) {
@@ -78,7 +78,7 @@ export function MinutesChart({ minutes }: { minutes: Minute[] }) {
   )
 }
 
-/** Rejected rows stand on those that were written. */
+/** Rejected rows are stacked on written rows. */
 function Bars({ minute, x, scale }: { minute: Minute; x: number; scale: number }) {
   const heightOf = (rows: number) => (rows === 0 ? 0 : Math.max(leastHeight, (rows / scale) * height))
   const written = heightOf(minute.written)
@@ -86,7 +86,7 @@ function Bars({ minute, x, scale }: { minute: Minute; x: number; scale: number }
   return (
     <g>
       <title>{`${timeOf(minute)}: ${countOf(minute.written, 'row')} written, ${minute.rejected.toLocaleString('en')} rejected`}</title>
-      <rect x={x} y={0} width={barDistance} height={height} className="minutes-place" />
+      <rect x={x} y={0} width={barDistance} height={height} className="minutes-hover-area" />
       <rect x={x + 1} y={height - written} width={barWidth} height={written} className="minutes-written" />
       <rect x={x + 1} y={height - written - rejected} width={barWidth} height={rejected} className="minutes-rejected" />
     </g>

@@ -11,7 +11,7 @@ const moved = (time: string, rowsWritten: number, rowsRefused = 0) => ({
   rowsRefused,
 })
 
-it('an hour has sixty minutes, also those in which nothing happened', () => {
+it('an hour has sixty minutes, including empty ones', () => {
   const minutes = lastHour([moved('15:40', 5), moved('15:41', 7, 2), moved('16:40', 9)], at('16:40:30'))
   assert.equal(minutes.length, 60)
   assert.deepEqual(minutes[0], { atMs: at('15:41:00'), written: 7, rejected: 2 })
@@ -19,17 +19,17 @@ it('an hour has sixty minutes, also those in which nothing happened', () => {
   assert.deepEqual(minutes.at(-1), { atMs: at('16:40:00'), written: 9, rejected: 0 })
 })
 
-it('the rate is that of the last sixty seconds', () => {
+it('the rate covers the last sixty seconds', () => {
   const nowMs = at('16:40:15')
   assert.equal(rowsPerSecond(lastHour([moved('16:39', 1200), moved('16:40', 300)], nowMs), nowMs), 20)
   assert.equal(rowsPerSecond(lastHour([moved('16:38', 1200)], nowMs), nowMs), 0)
 })
 
-it('a scale ends with a number that is easy to read', () => {
+it('a scale ends with a round number', () => {
   assert.deepEqual([0, 1, 3, 17, 100, 101, 4999].map(roundScale), [2, 2, 5, 20, 100, 200, 5000])
 })
 
-it('the most that a minute has is told of the rows that were written, without those that were rejected', () => {
+it('the peak counts written rows, not rejected ones', () => {
   const hour = (...moves: ReturnType<typeof moved>[]) => summaryOf(lastHour(moves, at('16:40:30')))
   assert.equal(hour(), 'Nothing was moved in the last hour.')
   assert.equal(hour(moved('16:39', 10)), '10 rows written, peak 10/min.')

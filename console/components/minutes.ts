@@ -1,4 +1,4 @@
-// What a pipe moved by the minute: with the minutes in which nothing happened, and how fast it is now.
+// Rows of a pipe by minute, including empty minutes, and its current rate.
 import type { PipeThroughput } from '../../src/client/shapes.ts'
 import { countOf } from './amounts.ts'
 
@@ -11,7 +11,7 @@ export interface Minute {
   rejected: number
 }
 
-/** The last hour, the oldest first, up to the minute that is not over yet. */
+/** The minutes of the last hour, oldest first, including the current one. */
 export function lastHour(throughput: PipeThroughput[], nowMs: number): Minute[] {
   const known = new Map(throughput.map((one) => [Date.parse(one.minute), one]))
   const present = Math.floor(nowMs / minuteMs) * minuteMs
@@ -23,8 +23,8 @@ export function lastHour(throughput: PipeThroughput[], nowMs: number): Minute[] 
 }
 
 /**
- * Rows in a second, over the last 60: of the minute before, as much counts as is not longer ago. Batches come in bursts, so that
- * a shorter time would tell of them and not of the pipe.
+ * Rows per second over the last 60 seconds, with the previous minute counted proportionally. Batches arrive in bursts, so a
+ * shorter window would show the bursts instead of the rate.
  */
 export function rowsPerSecond(minutes: Minute[], nowMs: number): number {
   const [before, present] = minutes.slice(-2)
@@ -33,20 +33,20 @@ export function rowsPerSecond(minutes: Minute[], nowMs: number): number {
   return (present.written + before.written * (1 - elapsed)) / 60
 }
 
-/** The next number above that is easy to read: 1, 2 or 5 and zeros. */
+/** The next higher round number: 1, 2 or 5 and zeros. */
 export function roundScale(most: number): number {
   if (most <= 2) return 2
   const power = 10 ** Math.floor(Math.log10(most))
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= most)!
 }
 
-/** The hour in a sentence. */
+/** Summary of the hour in one sentence. */
 export function summaryOf(minutes: Minute[]): string {
   const [written, rejected] = [sumOf(minutes, 'written'), sumOf(minutes, 'rejected')]
   if (written + rejected === 0) return 'Nothing was moved in the last hour.'
   const most = Math.max(...minutes.map((minute) => minute.written))
-  const told = `${countOf(written, 'row')} written${written === 0 ? '' : `, peak ${most.toLocaleString('en')}/min`}`
-  return rejected === 0 ? `${told}.` : `${told}; ${rejected.toLocaleString('en')} rejected.`
+  const summary = `${countOf(written, 'row')} written${written === 0 ? '' : `, peak ${most.toLocaleString('en')}/min`}`
+  return rejected === 0 ? `${summary}.` : `${summary}; ${rejected.toLocaleString('en')} rejected.`
 }
 
 export function sumOf(minutes: Minute[], name: 'written' | 'rejected'): number {

@@ -1,4 +1,4 @@
-// A member, key, service or pipe that an activity names by its id only.
+// Shows the name of a member, key, service or pipe that an activity identifies by id.
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import {
@@ -14,10 +14,10 @@ import {
 import { itemsOf } from './list-table.tsx'
 import { RowLink } from './row-parts.tsx'
 
-/** Names change seldom, and none of them is worth an error page: what is not found is shown by its id. */
+/** Names change rarely. Objects that are not found are shown by id instead of an error page. */
 const forNames = { refetchInterval: false, staleTime: 60_000, throwOnError: false } as const
 
-/** In bold, as names stand in a sentence. */
+/** Bold text, for names in a sentence. */
 export function strong(text: unknown): ReactNode {
   return <b className="row-strong">{String(text)}</b>
 }
@@ -32,7 +32,7 @@ interface ThingProps {
   recorded: string | undefined
 }
 
-/** What was changed, by name, leading to its page as long as it is there. */
+/** Name of the changed object, with a link to its page while it exists. */
 export function Thing({ kind, ...props }: ThingProps) {
   switch (kind) {
     case 'member':
@@ -46,8 +46,8 @@ export function Thing({ kind, ...props }: ThingProps) {
   }
 }
 
-// Most names are on the first page of a list, which is read once for all of them. Only what may be on a later page is asked
-// for by itself.
+// Most names are on the first page of a list, which is read once for all. Objects that may be on later pages are read
+// individually.
 
 type NamedThing = { organizationId: string; id: string; recorded?: string | undefined }
 
@@ -92,7 +92,7 @@ export function ServiceThing({ organizationId, id, recorded }: NamedThing) {
 
 function PipeThing({ organizationId, id, serviceId = '', recorded }: NamedThing & { serviceId: string | undefined }) {
   const servicesRead = useInfiniteQuery({ ...servicesQuery(organizationId), ...forNames })
-  // The pipes of a service that is gone are gone with it: asking for them would be an error.
+  // The pipes of a deleted service no longer exist: reading them would fail.
   const enabled = servicesRead.hasNextPage || itemsOf(servicesRead).some((service) => service.id === serviceId)
   const read = useInfiniteQuery({ ...pipesQuery(organizationId, serviceId), ...forNames, enabled })
   const listed = itemsOf(read).find((pipe) => pipe.id === id)
@@ -110,7 +110,7 @@ function PipeThing({ organizationId, id, serviceId = '', recorded }: NamedThing 
   )
 }
 
-/** Enough of an id to tell two apart. */
+/** Short form of an id. */
 export function shortId(id: string): string {
   return id.slice(0, 8)
 }

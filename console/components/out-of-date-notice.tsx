@@ -4,16 +4,16 @@ import { useCallback, useSyncExternalStore } from 'react'
 import { asPenstockError } from '../api/change.ts'
 import { sentence } from './sentence.ts'
 
-/** What is shown was read once, and reading it again failed; or a part of the page cannot be read because nobody answers. */
+/** Whether a refetch failed, or a part of the page could not be read because Penstock is unreachable. */
 function isOutOfDate({ state }: Query): boolean {
   if (state.data === undefined) return state.status === 'error' && isUnreachable(state.error)
   if (state.fetchStatus === 'paused') return true
-  // The list itself tells when more of it could not be read; what a session that has ended refused, the dialog tells.
+  // Excludes errors shown elsewhere: a failed further page by the list, an ended session by the dialog.
   const wasForMore = state.fetchMeta?.fetchMore?.direction !== undefined
   return state.status === 'error' && !wasForMore && asPenstockError(state.error).status !== 401
 }
 
-/** No answer, or only one of a proxy. */
+/** No response, or only one from a proxy. */
 export function isUnreachable(error: unknown): boolean {
   const { status } = asPenstockError(error)
   return status === 0 || status === 502 || status === 504
@@ -27,7 +27,7 @@ function reasonIn(queries: QueryClient): string | undefined {
   return sentence(asPenstockError(query.state.error).message)
 }
 
-/** Stands above the page as long as anything on it could not be read again. */
+/** Shown above the page while any part of it could not be refetched. */
 export function OutOfDateNotice() {
   const queries = useQueryClient()
   const subscribe = useCallback((listen: () => void) => queries.getQueryCache().subscribe(listen), [queries])

@@ -4,24 +4,22 @@ import type { PenstockError } from '../../src/client/error.ts'
 import { asPenstockError } from '../api/change.ts'
 import { ProblemNotice } from './problem-notice.tsx'
 
-/** What is edited is no longer what is stored: it may have been changed by somebody else, or here in another way. */
+/** Shown when the edited object has changed since it was read, by another person or on this page. */
 export function Outdated({
   thing,
   onLoadAgain,
 }: {
   /** "pipe" */
   thing: string
-  /** Reads it again and keeps what was typed. */
+  /** Refetches the object and keeps the input. */
   onLoadAgain: () => Promise<void>
 }) {
   const [isReading, setReading] = useState(false)
   const [error, setError] = useState<PenstockError>()
   return (
-    <Alert color="orange" variant="light" title={`The ${thing} was changed meanwhile`} role="alert">
+    <Alert color="orange" variant="light" title={`The ${thing} has changed`} role="alert">
       <Stack gap="sm" align="flex-start">
-        <Text size="sm">
-          Your changes are not saved. Load the new version, and look again at what they would change.
-        </Text>
+        <Text size="sm">Your changes are not saved. Load the new version and check what they would change.</Text>
         <Button
           size="xs"
           variant="default"

@@ -7,7 +7,7 @@ export interface Crumb {
   to: string
 }
 
-/** What every page begins with: its name (also of the browser's tab), what it is for, and what can be done. */
+/** Page header: title (also of the browser tab), description and actions. */
 export function Page({
   title,
   documentTitle,
@@ -17,7 +17,7 @@ export function Page({
   children,
 }: {
   title: ReactNode
-  /** When the title is more than text. */
+  /** Needed when the title is not plain text. */
   documentTitle?: string
   about?: ReactNode
   crumbs?: Crumb[]
@@ -32,7 +32,7 @@ export function Page({
     <Stack gap="lg" maw={1180}>
       <Stack gap={6}>
         {crumbs.length > 0 && (
-          <Breadcrumbs separatorMargin={6} component="nav" aria-label="Where this page belongs">
+          <Breadcrumbs separatorMargin={6} component="nav" aria-label="Breadcrumbs">
             {crumbs.map(({ label, to }) => (
               <Anchor key={to} component={Link} to={to} size="sm">
                 {label}

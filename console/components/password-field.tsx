@@ -1,7 +1,7 @@
 import { PasswordInput, type PasswordInputProps } from '@mantine/core'
 import { useState } from 'react'
 
-/** A password can be looked at while it is typed, also with the keyboard; so it needs to be typed only once. */
+/** Password input with a toggle to show it, so that it is typed only once. */
 export function PasswordField(
   props: Omit<PasswordInputProps, 'visible' | 'onVisibilityChange'> & {
     autoComplete: 'current-password' | 'new-password'

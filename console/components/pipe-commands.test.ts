@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { stateAfter } from '../../src/pipes/pipe-state.ts'
+import { stateAfter } from '../../src/progress/pipe-state.ts'
 import { type PipeCommand, whyNot } from './pipe-commands.ts'
 import { kindNames, stateNames } from './pipe-fields.ts'
 
-test('a command is offered exactly when the API would obey it and change the state', () => {
+test('a command is offered exactly when the API would accept it and change the state', () => {
   const differences = []
   for (const kind of kindNames) {
     for (const state of stateNames) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ObjectSchema, Schema } from '../../src/lib/schema.ts'
-import { PipeState } from '../../src/pipes/pipe-state.ts'
 import { Scaling } from '../../src/pipes/scaling.ts'
 import { Settings } from '../../src/pipes/settings.ts'
+import { PipeState } from '../../src/progress/pipe-state.ts'
 import { scalingFields, settingFields, stateNames } from './pipe-fields.ts'
 
 const texts = new Set(['label', 'about', 'unit', 'isFractional'])
@@ -17,7 +17,7 @@ test('settings and scaling have the defaults and bounds of the API', () => {
   }
 })
 
-test('every state of the API has a meaning', () => {
+test('every state of the API has an explanation', () => {
   assert.deepEqual([...stateNames].sort(), [...(PipeState as unknown as { enum: string[] }).enum].sort())
 })
 

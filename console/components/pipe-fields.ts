@@ -1,5 +1,4 @@
-// What the kinds, states and fields of a pipe are called in the console, and what they mean. Pages that show a pipe and forms
-// that make one use the same words.
+// Labels and explanations of pipe kinds, states and fields, shared by pages and forms.
 import type {
   KafkaSource,
   KinesisSource,
@@ -17,18 +16,18 @@ export type PipeState = Pipe['state']
 
 export interface KindText {
   label: string
-  /** What such a pipe does, for whoever chooses one. */
+  /** Explanation when choosing a kind. */
   about: string
 }
 
 export const kinds: Record<PipeKind, KindText> = {
-  kafka: { label: 'Kafka', about: 'Reads messages of topics, from Kafka and from what speaks its protocol.' },
+  kafka: { label: 'Kafka', about: 'Reads messages of topics, from Kafka and compatible brokers.' },
   kinesis: { label: 'Kinesis', about: 'Reads the records of an Amazon Kinesis data stream.' },
   objectStorage: {
     label: 'Object storage',
-    about: 'Loads files of a bucket: once, or for as long as new files come.',
+    about: 'Loads files of a bucket: once, or continuously.',
   },
-  postgres: { label: 'PostgreSQL', about: 'Loads tables and follows their changes by logical replication.' },
+  postgres: { label: 'PostgreSQL', about: 'Loads tables and replicates their changes by logical replication.' },
 }
 
 export const kindNames = Object.keys(kinds) as PipeKind[]
@@ -41,20 +40,20 @@ export function kindLabel(pipe: Pick<Pipe, 'source'>): string {
   return kinds[kindOf(pipe)].label
 }
 
-/** What a pipe in this state is doing. */
+/** Explanation of each state. */
 export const stateMeanings: Record<PipeState, string> = {
-  Provisioning: 'The pipe was started, and waits for its first run.',
-  Setup: 'The pipe prepares publication, slot and tables.',
-  Snapshot: 'The pipe loads what the tables of the source have already.',
-  Running: 'The pipe moves data, or waits for new data.',
-  Modifying: 'The pipe puts a change into effect, and moves data meanwhile.',
+  Provisioning: 'The pipe was started and waits for its first run.',
+  Setup: 'The pipe creates publication, replication slot and tables.',
+  Snapshot: 'The pipe loads the existing rows of the source tables.',
+  Running: 'The pipe moves data or waits for new data.',
+  Modifying: 'The pipe applies a change while it moves data.',
   Resync: 'The pipe loads everything again.',
-  Stopping: 'The pipe finishes what it has begun, and stops by itself.',
+  Stopping: 'The pipe finishes its current work, then stops.',
   Stopped: 'The pipe is stopped. Nothing is read until it is started.',
-  Pausing: 'The pipe finishes what it has begun, and pauses by itself.',
-  Paused: 'The pipe is paused, and keeps its place in the source. Nothing is read until it is started.',
-  Completed: 'The pipe had an end and has reached it.',
-  Degraded: 'The pipe has errors, and retries.',
+  Pausing: 'The pipe finishes its current work, then pauses.',
+  Paused: 'The pipe is paused and keeps its position in the source. Nothing is read until it is started.',
+  Completed: 'The pipe has loaded all data and is finished.',
+  Degraded: 'Errors, retrying.',
   Failed: 'The pipe has stopped because of an error that needs a person. Fix it, then start the pipe again.',
   InternalError: 'The pipe has stopped because of a defect of Penstock. It can be started again.',
 }
@@ -66,7 +65,7 @@ export interface FieldText {
   about?: string
 }
 
-/** What a value of a choice is called; a value that is not listed is shown as it is. */
+/** Labels of values; unknown values are shown unchanged. */
 export type ChoiceTexts<Value extends string> = Record<Value, string>
 
 export const kafkaFields = {
@@ -81,7 +80,7 @@ export const kafkaFields = {
   iamRole: { label: 'IAM role', about: 'Identifier of a cloud role.' },
   reversePrivateEndpointIds: {
     label: 'Reverse private endpoints',
-    about: 'Ids that the operator of Penstock has set up. Brokers that they name are dialled by their private routes.',
+    about: 'Ids that the operator of Penstock has set up. Brokers named there are connected through private routes.',
   },
   schemaRegistry: { label: 'Schema registry' },
 } satisfies Record<keyof KafkaSource, FieldText>
@@ -108,7 +107,7 @@ export const kinesisFields = {
   useEnhancedFanOut: {
     label: 'Enhanced fan-out',
     about:
-      'The stream pushes its records to a consumer of this pipe alone, which costs extra. Where that cannot be, the pipe polls and says why.',
+      'The stream pushes its records to a consumer of this pipe, which AWS bills separately. Where that is not possible, the pipe polls and reports why.',
   },
 } satisfies Record<keyof KinesisSource, FieldText>
 
@@ -122,16 +121,17 @@ export const objectStorageFields = {
   path: { label: 'Path', about: 'Path or glob pattern within the container.' },
   queueUrl: {
     label: 'Queue URL',
-    about: 'A queue for this pipe alone, which tells of new objects. Without one the store is listed again and again.',
+    about:
+      'A queue for this pipe only, with notifications of new objects. Without one the bucket is listed periodically.',
   },
   skipInitialLoad: {
-    label: 'Load what is there first',
-    about: 'Otherwise only objects that the queue tells of are loaded.',
+    label: 'Load existing objects first',
+    about: 'Otherwise only objects announced by the queue are loaded.',
   },
   url: { label: 'URL', about: 'URL or glob pattern of the objects.' },
   compression: { label: 'Compression' },
   connectionString: { label: 'Connection string', about: 'Its secret parts are shown as ***.' },
-  isContinuous: { label: 'Continuous', about: 'Go on with objects that come later. Otherwise the pipe completes.' },
+  isContinuous: { label: 'Continuous', about: 'Also load objects that arrive later. Otherwise the pipe completes.' },
 } satisfies Record<keyof ObjectStorageSource, FieldText>
 
 export const postgresFields = {
@@ -144,10 +144,10 @@ export const postgresFields = {
 
 export const postgresSettingFields = {
   replicationMode: { label: 'Replication mode' },
-  publicationName: { label: 'Publication', about: 'One that exists. Default: Penstock creates one.' },
+  publicationName: { label: 'Publication', about: 'An existing one. Default: Penstock creates one.' },
   replicationSlotName: {
     label: 'Replication slot',
-    about: 'One that exists; only when the pipe just follows changes.',
+    about: 'An existing one; only when the pipe just replicates changes.',
   },
   enableFailoverSlots: { label: 'Failover slots', about: 'Only without a replication slot of your own.' },
   allowNullableColumns: { label: 'Nullable columns', about: 'Columns that may be NULL stay so.' },
@@ -174,7 +174,7 @@ export const tableMappingFields = {
   excludedColumns: { label: 'Excluded columns', about: 'Columns that are not replicated.' },
 } satisfies Record<keyof TableMapping, FieldText>
 
-/** Write-only: what was sent is kept sealed and never shown. */
+/** Write-only: stored sealed and never shown. */
 export const secretFields = {
   username: { label: 'User name' },
   password: { label: 'Password' },
@@ -202,7 +202,7 @@ export const tableDefinitionFields = {
 
 export const tableEngineFields = {
   type: { label: 'Table engine' },
-  versionColumnId: { label: 'Version column', about: 'The column that tells a ReplacingMergeTree the newest row.' },
+  versionColumnId: { label: 'Version column', about: 'The column by which a ReplacingMergeTree keeps the newest row.' },
   columnIds: { label: 'Summed columns', about: 'Columns that a SummingMergeTree adds up.' },
 } satisfies Record<keyof TableDefinition['engine'], FieldText>
 
@@ -224,7 +224,7 @@ export interface NumberField extends FieldText {
   minimum: number
   maximum: number
   unit?: Unit
-  /** May have a fraction. */
+  /** Allows fractions. */
   isFractional?: boolean
 }
 
@@ -233,11 +233,11 @@ export interface SwitchField extends FieldText {
   default: boolean
 }
 
-/** The API's own defaults and bounds: pipe-fields.test.ts holds them against its schemas. */
+/** Defaults and bounds of the API: pipe-fields.test.ts compares them with its schemas. */
 export const settingFields = {
   streaming_max_insert_wait_ms: {
     label: 'Longest wait before an insert',
-    about: 'What has been read is inserted after this time at the latest.',
+    about: 'Rows are inserted after this time at the latest.',
     default: 5_000,
     minimum: 500,
     maximum: 60_000,
@@ -269,7 +269,7 @@ export const settingFields = {
   },
   object_storage_polling_interval_ms: {
     label: 'Polling interval',
-    about: 'Time between two looks for new files, where no queue tells of them.',
+    about: 'Time between two listings of new files, when there is no queue.',
     default: 30_000,
     minimum: 100,
     maximum: 3_600_000,
@@ -277,7 +277,7 @@ export const settingFields = {
   },
   object_storage_use_cluster_function: {
     label: 'Read with all replicas',
-    about: 'Share the files out over all replicas of the pipe; otherwise one loads them all.',
+    about: 'Distribute the files over all replicas of the pipe; otherwise one replica loads them all.',
     default: true,
   },
   engine_max_download_threads: {
@@ -337,7 +337,7 @@ export const scalingFields = {
   },
   replicaCpuMillicores: {
     label: 'CPU of each replica',
-    about: 'A weight: when a runner is busy, its pipes take turns in this proportion.',
+    about: 'A weight: pipes of a busy runner share its CPU in this proportion.',
     default: 125,
     minimum: 125,
     maximum: 2_000,
@@ -393,12 +393,12 @@ export const choiceTexts = {
   offsetStrategy: {
     from_beginning: 'At the oldest message',
     from_latest: 'At new messages only',
-    from_timestamp: 'At a moment',
+    from_timestamp: 'At a date and time',
   } satisfies ChoiceTexts<NonNullable<KafkaSource['offset']>['strategy']>,
   iteratorType: {
     TRIM_HORIZON: 'At the oldest record',
     LATEST: 'At new records only',
-    AT_TIMESTAMP: 'At a moment',
+    AT_TIMESTAMP: 'At a date and time',
   } satisfies ChoiceTexts<KinesisSource['iteratorType']>,
   objectStorageType: {
     s3: 'Amazon S3',
@@ -412,7 +412,7 @@ export const choiceTexts = {
     CONNECTION_STRING: 'Connection string',
   } satisfies ChoiceTexts<NonNullable<ObjectStorageSource['authentication']>>,
   compression: {
-    auto: 'Told by the file name or the first bytes',
+    auto: 'Detect from the file name or the first bytes',
     none: 'None',
     gzip: 'gzip',
     gz: 'gz',
@@ -423,8 +423,8 @@ export const choiceTexts = {
     zstd: 'zstd',
   } satisfies ChoiceTexts<ObjectStorageSource['compression']>,
   replicationMode: {
-    cdc: 'Load, then follow changes',
+    cdc: 'Initial load, then changes (CDC)',
     snapshot: 'Load once',
-    cdc_only: 'Follow changes only',
+    cdc_only: 'Changes only (CDC)',
   } satisfies ChoiceTexts<PostgresSource['settings']['replicationMode']>,
 }

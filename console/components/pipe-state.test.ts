@@ -4,7 +4,7 @@ import type { Service } from '../../src/client/shapes.ts'
 import { stateMeanings, stateNames } from './pipe-fields.ts'
 import { firstStep, isReasonOutdated, shownPipeState, stateMeaning } from './pipe-state.ts'
 
-// A record: a state that services get later must be decided about here.
+// A record, so that new service states must be added here.
 const isDown: Record<Service['state'], boolean> = {
   provisioning: false,
   running: false,
@@ -19,7 +19,7 @@ describe('the state of a pipe beside that of its service', () => {
       assert.equal(shownPipeState('Running', { state }), waits ? 'Waiting' : 'Running')
       if (waits) assert.match(stateMeaning('Running', { state }), /^The engine is down\..* waits until/)
       else assert.equal(stateMeaning('Running', { state }), stateMeanings.Running)
-      // The others have reasons of their own.
+      // Other states stay unchanged.
       for (const other of stateNames.filter((name) => name !== 'Running')) {
         assert.equal(shownPipeState(other, { state }), other)
         assert.equal(stateMeaning(other, { state }), stateMeanings[other])
@@ -28,7 +28,7 @@ describe('the state of a pipe beside that of its service', () => {
   }
 })
 
-it('the reason of a pipe that has failed is outdated when it was changed since', () => {
+it('the reason of a failed pipe is outdated when the pipe has changed since', () => {
   const [before, after] = ['2026-11-18T10:00:00.000Z', '2026-11-18T10:00:01.000Z']
   assert.equal(isReasonOutdated({ state: 'Failed', updatedAt: after }, { lastErrorAt: before }), true)
   assert.equal(isReasonOutdated({ state: 'InternalError', updatedAt: after }, { lastErrorAt: before }), true)
@@ -37,7 +37,7 @@ it('the reason of a pipe that has failed is outdated when it was changed since',
   assert.equal(isReasonOutdated({ state: 'Degraded', updatedAt: after }, { lastErrorAt: before }), false)
 })
 
-it('a pipe that is stopped and has moved nothing shows how to start it', () => {
+it('a stopped pipe without moved rows shows how to start it', () => {
   for (const state of stateNames) {
     const isIdle = state === 'Stopped' || state === 'Paused'
     assert.equal(firstStep({ state, rowsRead: 0 }) !== undefined, isIdle, state)

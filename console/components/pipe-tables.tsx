@@ -1,7 +1,7 @@
-// The tables that a pipe fills, in a list of pipes.
+// The destination tables in a list of pipes.
 import type { Pipe } from '../../src/client/shapes.ts'
 
-/** As people write them: `database.table`. */
+/** Names as `database.table`. */
 export function tablesOf({ source, destination: { database, table } }: Pipe): string[] {
   if (source.postgres) return source.postgres.tableMappings.map(({ targetTable }) => `${database}.${targetTable}`)
   return [table === undefined ? database : `${database}.${table}`]

@@ -5,7 +5,7 @@ import { isOutcomeUnknown } from '../api/unknown-outcome.ts'
 import { CopyText } from './copy.tsx'
 import { isUnreachable } from './out-of-date-notice.tsx'
 
-/** Whoever asks for help with an error is asked for this. */
+/** The request id, for support. */
 export function RequestId({ id }: { id: string | undefined }) {
   if (!id) return null
   return (
@@ -16,9 +16,8 @@ export function RequestId({ id }: { id: string | undefined }) {
 }
 
 /**
- * An error as the API said it, with the request id. Fields that show their own sentence are named in `shownFields`
- * (`ipAccessList/0/source`), and are not repeated. `title` says what follows from a refusal; a change whose answer was lost was not
- * refused, and has a title of its own.
+ * Shows an API error with its request id. Errors of the fields in `shownFields` (`ipAccessList/0/source`) are omitted, because
+ * those fields show them. `title` is the consequence of a refusal; a change with unknown outcome has its own title.
  */
 export function ProblemNotice({
   error,
@@ -51,7 +50,7 @@ export function ProblemNotice({
   )
 }
 
-/** Why a part of a page could not be read. That nobody answers is said once, above the page. */
+/** Error of a part of a page. An unreachable Penstock is reported once, above the page. */
 export function ReadProblem({ error, title }: { error: unknown; title: string }) {
   return isUnreachable(error) ? null : <ProblemNotice error={asPenstockError(error)} title={title} />
 }

@@ -1,7 +1,7 @@
 import { Button, type ButtonProps, Tooltip } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** A button that, when it cannot be used, says why to whoever points at it or reaches it with the keyboard. */
+/** A button that shows its reason as a tooltip while disabled, for mouse and keyboard. */
 export function ReasonButton({
   reason,
   onClick,

@@ -10,7 +10,7 @@ describe('a time in words', () => {
   const cases: [distance: number, text: string][] = [
     [0, 'just now'],
     [-59_999, 'just now'],
-    [20_000, 'in a moment'],
+    [20_000, 'in under a minute'],
     [-minute, '1 minute ago'],
     [-3 * hour, '3 hours ago'],
     [-59.8 * minute, '59 minutes ago'],
@@ -21,7 +21,7 @@ describe('a time in words', () => {
     [day - minute, 'in 1 day'],
     [35 * hour, 'in 1 day'],
     [-35 * hour, '1 day ago'],
-    // As an invitation is when it was just made, and half an hour later.
+    // An invitation that was just created, and half an hour later.
     [7 * day - 2_000, 'in 7 days'],
     [7 * day - 30 * minute, 'in 7 days'],
     [6.8 * day, 'in 6 days'],

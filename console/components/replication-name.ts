@@ -1,4 +1,4 @@
-/** What the publication and the slot are called that Penstock makes for a pipe. */
+/** Name of the publication and the replication slot that Penstock creates for a pipe. */
 export function ownReplicationName(pipeId: string): string {
   return `penstock_${pipeId.replaceAll('-', '_')}`
 }

@@ -1,6 +1,6 @@
 import type { Role } from '../api/session.ts'
 
-/** What each role may do; goes on after "who". */
+/** Rights of a role; continues a sentence after "who". */
 export const roleInWords: Record<Role, string> = {
   admin: 'may do everything',
   developer: 'is read-only',
@@ -8,7 +8,7 @@ export const roleInWords: Record<Role, string> = {
 
 export const roleLabels: Record<Role, string> = { admin: 'Admin', developer: 'Developer' }
 
-/** Of a key, which may have both. */
+/** Roles of a key, which may have both. */
 export function rolesText(roles: Role[]): string {
   return roles.map((role) => roleLabels[role]).join(', ')
 }

@@ -1,4 +1,4 @@
-// Gives a key another secret: how long the old one stays good is chosen first, the new one is shown once.
+// Rotates a key: asks for the grace period of the old secret, then shows the new one once.
 import { Button, Group, Radio, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Key, KeyWithSecret } from '../../src/client/shapes.ts'
@@ -7,7 +7,7 @@ import type { ApiCall } from '../api/client.ts'
 import { ChangeBar } from './change-bar.tsx'
 import { Dialog, useHoldOpen } from './dialog.tsx'
 import { KeySecret } from './key-secret.tsx'
-import { previousSecretText } from './key-standing.ts'
+import { previousSecretText } from './key-status.ts'
 import { ProblemNotice } from './problem-notice.tsx'
 
 const graces = [
@@ -44,7 +44,7 @@ export function RotateKey({
       title={made ? `New secret of “${made.key.name}”` : `Rotate “${apiKey.name}”`}
       centered
       size={made ? 'lg' : 'md'}
-      // A click beside the window must not take away what is shown only once.
+      // The secret is shown only once, so a click outside must not close the dialog.
       closeOnClickOutside={!made}
       closeOnEscape={!made}
     >
@@ -90,7 +90,7 @@ function ChooseGrace({
         at once.
       </Text>
       <Radio.Group
-        label={`How long the present secret, which ends in ${apiKey.keySuffix}, stays good`}
+        label={`How long the current secret, which ends in ${apiKey.keySuffix}, stays valid`}
         value={String(graceSeconds)}
         onChange={(seconds) => setGraceSeconds(Number(seconds))}
         error={fieldError(change.error, 'graceSeconds')}

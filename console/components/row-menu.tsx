@@ -1,4 +1,4 @@
-// The menu of one row, rendered only while it is open: the button that opens it is a plain one in the row.
+// Menu of one row, rendered only while it is open.
 import { Menu } from '@mantine/core'
 import type { ReactNode } from 'react'
 
@@ -8,7 +8,7 @@ export function RowMenu({
   onClose,
   children,
 }: {
-  /** The menu is placed at it, and gives the focus back to it. */
+  /** The button that opened the menu: its position and focus target. */
   opener: HTMLElement
   label: string
   onClose: () => void

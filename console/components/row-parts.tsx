@@ -1,11 +1,11 @@
-// What stands in the rows of long lists: one plain element each.
+// Elements in the rows of long lists, one plain element each.
 import { useRouter } from '@tanstack/react-router'
 import type { MouseEvent, ReactNode, Ref } from 'react'
 
 const isPlainClick = (event: MouseEvent): boolean =>
   event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
 
-/** A link to a page of the console: `to` is its path below /console. */
+/** Link to a console page: `to` is its path below /console. */
 export function RowLink({ to, isStrong = false, children }: { to: string; isStrong?: boolean; children: ReactNode }) {
   const router = useRouter()
   const preload = () => void router.preloadRoute({ to })
@@ -26,7 +26,7 @@ export function RowLink({ to, isStrong = false, children }: { to: string; isStro
   )
 }
 
-/** A button that, when it cannot be used, says why to whoever points at it or reaches it with the keyboard. */
+/** A button that shows its reason as a tooltip while disabled, for mouse and keyboard. */
 export function RowButton({
   label,
   reason,
@@ -35,7 +35,7 @@ export function RowButton({
   children,
   ...props
 }: {
-  /** The accessible name: begins with the visible text, and names the row. */
+  /** Accessible name: the visible text and the name of the row. */
   label: string
   reason?: string | undefined
   isDanger?: boolean

@@ -1,4 +1,4 @@
-// A table that is all there at once and may be long: it scrolls in its place, below a head that stays.
+// A complete table that scrolls below a fixed header.
 import { Table } from '@mantine/core'
 import type { ReactNode } from 'react'
 
@@ -23,11 +23,11 @@ export function ScrollTable<Item>({
   columns: ScrollColumn<Item>[]
   keyOf: (item: Item) => string
   minWidth?: number
-  /** Each row is one line, as wide as it needs to be: the table scrolls sideways. */
+  /** Rows do not wrap: the table scrolls horizontally. */
   isCompact?: boolean
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be focusable by keyboard.
     <section className={isCompact ? 'scroll-table compact-table' : 'scroll-table'} aria-label={caption} tabIndex={0}>
       <Table verticalSpacing="xs" stickyHeader miw={minWidth}>
         <Table.Caption className="visually-hidden">{caption}</Table.Caption>

@@ -1,7 +1,7 @@
 import { Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useId } from 'react'
 
-/** A part of a page with a name of its own. */
+/** A titled part of a page. */
 export function Section({
   title,
   about,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SentSearches } from './sent-searches.ts'
 
-describe('a search that stands in the address', () => {
-  it('leaves what is typed alone while earlier texts arrive, also late', () => {
+describe('a search in the URL', () => {
+  it('keeps the typed text while earlier texts arrive late', () => {
     const sent = new SentSearches()
     sent.add('am')
     sent.add('amara')
@@ -14,7 +14,7 @@ describe('a search that stands in the address', () => {
     assert.equal(sent.comesBack('noor'), true, 'the first one was skipped')
   })
 
-  it('takes what somebody else put there, also when it was typed before', () => {
+  it('takes texts set by links, even if they were typed before', () => {
     const sent = new SentSearches()
     assert.equal(sent.comesBack(''), false)
     sent.add('am')

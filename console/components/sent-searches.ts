@@ -1,4 +1,4 @@
-// Texts of a search that were sent to the address of the page: they come back from there, maybe after more was typed.
+// Search texts sent to the URL of the page, from which they return, possibly after more was typed.
 export class SentSearches {
   #sent: string[] = []
 
@@ -6,7 +6,7 @@ export class SentSearches {
     this.#sent.push(text)
   }
 
-  /** Whether the address has what was sent, and not what a link or a button put there. Of two in a row only the later one may arrive. */
+  /** Whether the URL has a sent text, rather than one set by a link or a button. Of two consecutive texts only the later may arrive. */
   comesBack(text: string): boolean {
     const at = this.#sent.lastIndexOf(text)
     if (at < 0) return false

@@ -1,4 +1,4 @@
-// The frame around every page of an organization.
+// Frame around the pages of an organization.
 import {
   ActionIcon,
   AppShell,
@@ -21,7 +21,7 @@ import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router'
 import { type ComponentType, useEffect, useRef } from 'react'
 import { useAction } from '../api/action.ts'
 import { asPenstockError } from '../api/change.ts'
-import { account, loadAnew, useSignedIn } from '../api/session.ts'
+import { account, loadPageAgain, useSignedIn } from '../api/session.ts'
 import {
   ActivityIcon,
   CheckIcon,
@@ -58,13 +58,13 @@ const pages: { path: string; label: string; Icon: ComponentType<{ size?: number 
   { path: '/settings', label: 'Organization', Icon: SettingsIcon },
 ]
 
-/** The page of the menu that an address belongs to; a pipe is below its service, and belongs to the pipes. */
+/** The menu page of a path; a pipe, whose path is below its service, belongs to the pipes. */
 function pageOf(path: string): string | undefined {
   if (/^\/services\/[^/]+\/pipes\//.test(path)) return '/pipes'
   return pages.find((page) => page.path === `/${path.split('/')[1] ?? ''}`.replace(/^\/$/, ''))?.path
 }
 
-/** Whoever opens another page by a link goes on from its beginning, also with the keyboard or a screen reader. */
+/** Moves the focus to the start of a newly opened page, for keyboard and screen readers. */
 function useFocusOnNewPage(): void {
   const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname })
   const before = useRef(path)
@@ -76,7 +76,7 @@ function useFocusOnNewPage(): void {
     }
     before.current = path
     const main = document.getElementById('main')
-    // A page may have put the focus on a field of its own.
+    // A page may have focused one of its fields.
     if (main && !main.contains(document.activeElement)) main.focus({ preventScroll: true })
   }, [path])
 }
@@ -130,7 +130,7 @@ export function Shell() {
               key={page}
               component={Link}
               to={`/o/${organizationId}${page}`}
-              // The router would also mark the pages above this one.
+              // Otherwise the router also marks parent pages.
               activeOptions={{ exact: true }}
               active={page === activePage}
               aria-current={page === activePage ? 'page' : undefined}
@@ -230,18 +230,18 @@ export function ColorSchemeButton() {
 
 function AccountMenu({ organizationId }: { organizationId: string }) {
   const { user } = useSignedIn()
-  const [isTold, { open: tell, close }] = useDisclosure(false)
+  const [isOpen, { open, close }] = useDisclosure(false)
   const signOut = useAction(async () => {
     try {
       await account.signOut()
     } catch (error) {
-      // A session that has ended needs no sign-out.
+      // An ended session needs no sign-out.
       if (asPenstockError(error).status !== 401) {
-        tell()
+        open()
         throw error
       }
     }
-    await loadAnew('/console/sign-in')
+    await loadPageAgain('/console/sign-in')
   })
   return (
     <>
@@ -262,7 +262,7 @@ function AccountMenu({ organizationId }: { organizationId: string }) {
           <Menu.Item onClick={() => void signOut.start()}>Sign out</Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      <Modal opened={isTold} onClose={close} title="Signing out" centered>
+      <Modal opened={isOpen} onClose={close} title="Signing out" centered>
         <Stack>
           <ProblemNotice error={signOut.error} title="You were not signed out" />
           <Group gap="sm">

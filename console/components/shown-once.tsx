@@ -1,4 +1,4 @@
-// A secret that is shown now and never again.
+// Secrets that are shown only once.
 import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core'
 import { CopyTextButton } from './copy.tsx'
 import { DownloadIcon } from './icons.tsx'
@@ -10,7 +10,7 @@ export function ShownOnce({
   children,
 }: {
   title: string
-  /** By the name under which they stand in the file that can be downloaded. */
+  /** By their name in the downloadable file. */
   values: Record<string, string>
   fileName?: string
   children?: React.ReactNode

@@ -2,10 +2,10 @@ import { Button, Modal, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useAction } from '../api/action.ts'
-import { loadAnew, sessionQuery } from '../api/session.ts'
+import { loadPageAgain, sessionQuery } from '../api/session.ts'
 import { ProblemNotice } from './problem-notice.tsx'
 
-/** Stands over a page whose session has ended: nothing that was typed there is lost. */
+/** Shown over a page whose session has ended, so that no input is lost. */
 export function SignedOutDialog() {
   const { data } = useQuery(sessionQuery)
   const isSignedOut = data?.signedIn === false
@@ -18,7 +18,7 @@ export function SignedOutDialog() {
       closeOnEscape={false}
       withCloseButton={false}
       centered
-      // Above a dialog that was open on the page.
+      // Above an open dialog of the page.
       zIndex={400}
     >
       <Content />
@@ -27,7 +27,7 @@ export function SignedOutDialog() {
 }
 
 function Content() {
-  // Whoever comes back from the other tab goes on at once.
+  // Continues at once after signing in in another tab.
   const { data, refetch } = useQuery({
     ...sessionQuery,
     staleTime: 0,
@@ -56,7 +56,7 @@ function Content() {
       <Button variant="default" onClick={() => void look.start()} loading={look.isBusy}>
         I have signed in again
       </Button>
-      <Button variant="subtle" color="gray" onClick={() => void loadAnew('/console/sign-in')}>
+      <Button variant="subtle" color="gray" onClick={() => void loadPageAgain('/console/sign-in')}>
         Leave this page
       </Button>
     </Stack>

@@ -4,7 +4,7 @@ import { type ShownPipeState, shownPipeState } from './pipe-state.ts'
 type State = ShownPipeState | Service['state']
 export type BadgeColor = 'green' | 'red' | 'orange' | 'gray' | 'blue'
 
-/** Of services and pipes alike: the API writes the ones in lower case and the others capitalized. */
+/** For services and pipes: the API writes service states in lower case and pipe states capitalized. */
 function colorOf(state: State): BadgeColor {
   switch (state.toLowerCase()) {
     case 'running':
@@ -23,19 +23,19 @@ function colorOf(state: State): BadgeColor {
   }
 }
 
-/** A state as the console writes it: `running` and `Running` are "Running". */
+/** Label of a state: `running` and `Running` are "Running". */
 export function stateLabel(state: State): string {
   if (state === 'InternalError') return 'Internal error'
   if (state === 'Resync') return 'Resyncing'
   return state.charAt(0).toUpperCase() + state.slice(1)
 }
 
-/** The word says it as well as the color: not everybody sees the color. */
+/** The text conveys the state without the color. */
 export function WordBadge({ color, size, children }: { color: BadgeColor; size?: 'lg' | undefined; children: string }) {
   return <span className={`state-badge state-${color}${size === 'lg' ? ' state-large' : ''}`}>{children}</span>
 }
 
-/** Not Running beside a service that is down. */
+/** Shows Waiting instead of Running while the service is down. */
 export function PipeStateBadge({
   state,
   service,

@@ -5,11 +5,11 @@ import { relativeTime } from './relative-time.ts'
 const listeners = new Set<() => void>()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** One timer for all times on the page. Only those whose words have changed are rendered again. */
+/** One timer for all times on the page. Only changed texts are rendered again. */
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   timer ??= setInterval(() => {
-    for (const tell of listeners) tell()
+    for (const notify of listeners) notify()
   }, 30_000)
   return () => {
     listeners.delete(listener)
@@ -19,7 +19,7 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** How long ago, with the exact time for whoever points at it. */
+/** Relative time, with the exact time as a tooltip. */
 export function Time({ at }: { at: string }) {
   const words = useSyncExternalStore(subscribe, () => relativeTime(Date.parse(at), Date.now()))
   return (

@@ -1,13 +1,13 @@
-// One tooltip for everything with a `data-tip`: a component around each of a thousand rows would cost more than the rows.
+// One tooltip for all elements with `data-tip`, because a component per row would be slow.
 import { useSyncExternalStore } from 'react'
 
 interface Tip {
   text: string
   left: number
-  /** Of the element: the tip is above it, or below where there is no room. */
+  /** Position of the element: the tip is above it, or below if there is no room. */
   top: number
   bottom: number
-  /** Also said by screen readers: it answers to what was done. */
+  /** Announced by screen readers as the result of an action. */
   isAnswer: boolean
 }
 
@@ -30,7 +30,7 @@ function tipAt(element: Element, text: string, isAnswer: boolean): Tip {
   return { text, left: left + width / 2, top, bottom, isAnswer }
 }
 
-/** Says beside an element how something turned out, for a few seconds. */
+/** Shows the result of an action next to an element for a few seconds. */
 export function answerAt(element: Element, text: string): void {
   show(tipAt(element, text, true))
   hiding = setTimeout(() => show(undefined), answerMs)
@@ -66,7 +66,7 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** Once, beside the pages. */
+/** Rendered once, outside the pages. */
 export function Tips() {
   const tip = useSyncExternalStore(subscribe, () => shown)
   const isAbove = tip !== undefined && tip.top > roomAbove
@@ -76,7 +76,7 @@ export function Tips() {
         <div
           role="tooltip"
           className={isAbove ? 'tip tip-above' : 'tip'}
-          // The nearest that keeps it on the screen, however narrow that is.
+          // Keeps the tip on the screen.
           style={{ left: `clamp(150px, ${tip.left}px, calc(100vw - 150px))`, top: isAbove ? tip.top : tip.bottom }}
         >
           {tip.text}

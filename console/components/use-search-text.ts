@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { SentSearches } from './sent-searches.ts'
 
-/** The text of a search field whose search stands in the address of the page. `send` puts it there. */
+/** Text of a search field that is synchronized with the URL. `send` updates the URL. */
 export function useSearchText(search: string, send: (text: string) => void) {
   const [typed, setTyped] = useState(search)
   const [sent] = useState(() => new SentSearches())
@@ -15,7 +15,7 @@ export function useSearchText(search: string, send: (text: string) => void) {
     typed,
     setTyped,
     send: (text: string) => {
-      // What stands there already does not come back.
+      // An unchanged URL does not return the text.
       if (text !== shown.current) sent.add(text)
       send(text)
     },

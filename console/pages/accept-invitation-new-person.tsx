@@ -5,7 +5,7 @@ import { PasswordField } from '../components/password-field.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import type { NextStepProps } from './accept-invitation.tsx'
 
-/** Who has no account yet gets one with the invitation. */
+/** Creates an account with the invitation. */
 export function NewPersonForm({
   invitation,
   accept,
@@ -21,7 +21,7 @@ export function NewPersonForm({
   return (
     <form onSubmit={submit}>
       <Stack>
-        {/* For password managers, which keep the password under this name. */}
+        {/* Gives password managers the user name. */}
         <input
           className="visually-hidden"
           name="email"

@@ -1,5 +1,5 @@
-// Joining an organization with the link of an invitation. Its token stands behind `#` in the address; while the person signs
-// in it waits in the storage of the browser's tab, never in an address that is sent to a server.
+// Joining an organization with an invitation link. Its token is in the URL fragment, which is not sent to servers; during a
+// sign-in it is kept in the session storage of the tab.
 import { Anchor, Button, Stack, Text } from '@mantine/core'
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link, useLocation, useNavigate } from '@tanstack/react-router'
@@ -9,7 +9,7 @@ import { asPenstockError } from '../api/change.ts'
 import {
   account,
   type InvitationLook,
-  loadAnew,
+  loadPageAgain,
   type Session,
   type SignedInSession,
   sessionQuery,
@@ -42,7 +42,7 @@ export function AcceptInvitationPage() {
   const look = useQuery({
     queryKey: ['invitation', token],
     queryFn: () => account.lookAtInvitation(token!),
-    // Once it is accepted there is nothing to look at any more.
+    // An accepted invitation cannot be read any more.
     enabled: token !== undefined && !isJoined,
     staleTime: Number.POSITIVE_INFINITY,
     throwOnError: false,
@@ -90,7 +90,7 @@ function useInvitationToken(): string | undefined {
     if (!isToken) return
     sessionStorage.setItem(storedTokenKey, hash)
     setToken(hash)
-    // Out of the address bar and of the browser's history: whoever has it can join.
+    // Removes the token from the address bar and the history, because anyone who has it can join.
     window.history.replaceState(window.history.state, '', window.location.pathname)
   }, [hash, isToken])
   return isToken ? hash : token
@@ -157,7 +157,7 @@ function Join({ session, invitation, accept, acceptance }: NextStepProps & { ses
 function SignedInAsSomebodyElse({ session, invitation }: { session: SignedInSession; invitation: InvitationLook }) {
   const signOut = useAction(async () => {
     await account.signOut()
-    await loadAnew('/console/invitations/accept')
+    await loadPageAgain('/console/invitations/accept')
   })
   return (
     <Stack>

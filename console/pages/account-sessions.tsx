@@ -2,7 +2,7 @@ import { Badge, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useAction } from '../api/action.ts'
-import { account, loadAnew, type OpenSession, useSignedIn } from '../api/session.ts'
+import { account, loadPageAgain, type OpenSession, useSignedIn } from '../api/session.ts'
 import { browserOf } from '../components/browser-name.ts'
 import { exactTime } from '../components/exact-time.ts'
 import { type Column, ListTable } from '../components/list-table.tsx'
@@ -69,7 +69,7 @@ function SignOutEverywhere({ onCancel }: { onCancel: () => void }) {
   const { user, methods } = useSignedIn()
   const { start, isBusy, error } = useAction(async () => {
     await account.signOutEverywhere()
-    await loadAnew('/console/sign-in')
+    await loadPageAgain('/console/sign-in')
   })
   return (
     <Stack>
@@ -80,8 +80,8 @@ function SignOutEverywhere({ onCancel }: { onCancel: () => void }) {
       {!user.hasPassword && (
         <Text size="sm">
           {methods.oidc
-            ? `You have no password: you come back with ${methods.oidc.name}, if it knows you, or with a new link from whoever runs this Penstock.`
-            : 'You have no password. Set one before, or you need a new link from whoever runs this Penstock to come back.'}
+            ? `You have no password: you come back with ${methods.oidc.name}, if it knows you, or with a new link from the operator of this Penstock.`
+            : 'You have no password. Set one before, or you need a new link from the operator of this Penstock to come back.'}
         </Text>
       )}
       <ProblemNotice error={error} title="You are still signed in" />

@@ -1,10 +1,10 @@
-// A person's own account: the same in every organization. It is no part of the API, which knows members and keys only.
+// The person's account, the same in every organization. Not part of the API, which has members and keys only.
 import { Button, Group, Stack, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { useAction } from '../api/action.ts'
 import { fieldError } from '../api/change.ts'
-import { tellDone } from '../api/done-notices.ts'
+import { notifyDone } from '../api/done-notices.ts'
 import { account, type SignedInSession, sessionQuery, useSignedIn } from '../api/session.ts'
 import { Page } from '../components/page.tsx'
 import { PasswordField } from '../components/password-field.tsx'
@@ -22,7 +22,7 @@ export function AccountPage() {
   )
 }
 
-/** Reads the person of this page again. What cannot be read does not undo a change, and must not be told as if it did. */
+/** Refetches the person. A failed refetch does not undo a change and must not be reported as a failed change. */
 function useSessionRefresh() {
   const queries = useQueryClient()
   return () => queries.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => undefined)
@@ -36,9 +36,9 @@ function ProfileSection() {
   const { start, isBusy, error, touch } = useAction(async () => {
     await account.update({ name: name.trim() })
     await refresh()
-    // Lists of members show the name too.
+    // Member lists show the name too.
     await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' })
-    tellDone('Name saved')
+    notifyDone('Name saved')
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -88,7 +88,7 @@ function aboutPassword({ user: { hasPassword, mayReplacePassword }, methods }: S
   }
   const consequence = 'Changing it signs you out everywhere else; here you stay signed in.'
   if (!mayReplacePassword) return consequence
-  return `${consequence} You came by a sign-in link: for 15 minutes after that, your present password is not needed.`
+  return `${consequence} You came by a sign-in link: for 15 minutes after that, your current password is not needed.`
 }
 
 function PasswordSection() {
@@ -104,13 +104,13 @@ function PasswordSection() {
     try {
       await account.changePassword({ newPassword, ...(needsPresent ? { currentPassword } : {}) })
     } catch (refusal) {
-      // Perhaps the time is over in which the present password was not needed: then its field must be there.
+      // The time without the current password may be over: then its field must appear.
       await refresh()
       throw refusal
     }
     setCurrentPassword('')
     setNewPassword('')
-    tellDone('Password set')
+    notifyDone('Password set')
     await refresh()
     await queries.invalidateQueries({ queryKey: ['sessions'] })
   })
@@ -122,7 +122,7 @@ function PasswordSection() {
     <Section title="Password" about={aboutPassword(session)}>
       <form hidden={!hasPassword && !user.mayReplacePassword} onSubmit={submit}>
         <Stack maw={420}>
-          {/* For password managers, which keep the password under this name. */}
+          {/* Gives password managers the user name. */}
           <input
             className="visually-hidden"
             name="email"
@@ -134,7 +134,7 @@ function PasswordSection() {
           />
           {needsPresent && (
             <PasswordField
-              label="Present password"
+              label="Current password"
               autoComplete="current-password"
               value={currentPassword}
               onChange={(event) => {

@@ -36,7 +36,7 @@ export function ActivityPage() {
   const clear = () => setFilter({ type: undefined, from: undefined, to: undefined })
   const isFiltered = search.type !== undefined || search.from !== undefined || search.to !== undefined
   const filter = { type: search.type, from_date: startOfDay(search.from), to_date: startOfDay(search.to, 1) }
-  // A filter that the API refuses is told beside the fields, which can then be mended.
+  // The error of a refused filter is shown next to its fields.
   const query = useInfiniteQuery({ ...activitiesQuery(organizationId, filter), throwOnError: false })
   const columns = useMemo(() => columnsFor(organizationId), [organizationId])
   return (
@@ -69,8 +69,8 @@ export function ActivityPage() {
               </EmptyState>
             ) : (
               <EmptyState title="Nothing has been changed yet">
-                As soon as somebody changes something, here or through the API, it stands here: who did it, what they
-                changed, from where, and the id of the request.
+                Every change, made here or through the API, is listed here: who did it, what they changed, from where,
+                and the id of the request.
               </EmptyState>
             )
           }
@@ -119,7 +119,7 @@ function FilterBar({
   )
 }
 
-/** A day that is being typed filters nothing yet: its year begins as 0002. */
+/** A day is not used as a filter while its year is being typed, such as 0002. */
 function DayInput({
   label,
   value = '',
@@ -158,7 +158,7 @@ function DayInput({
   )
 }
 
-/** The first moment of a day as people here count days, or of one some days later; what is no day filters nothing. */
+/** Start of a day in local time, optionally some days later; undefined for an invalid day. */
 function startOfDay(day: string | undefined, daysLater = 0): string | undefined {
   const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day ?? '')
   if (!parts) return undefined

@@ -7,7 +7,7 @@ import { DiffTable } from '../components/diff.tsx'
 import { Outdated } from '../components/outdated.tsx'
 import { changesOf, jsonText, shownPatch } from '../components/pipe-form/patch-changes.ts'
 import { ProblemNotice } from '../components/problem-notice.tsx'
-import { CheckWish } from '../components/source-check/check-wish.tsx'
+import { CheckFirstSwitch } from '../components/source-check/check-first-switch.tsx'
 import { FailureNotice } from '../components/source-check/failure-notice.tsx'
 import { sourceFailureOf } from '../components/source-check/source-failure.ts'
 
@@ -15,22 +15,22 @@ interface ChangePaneProps {
   pipe: Pipe
   patch: PipePatch | undefined
   call: ApiCall<Pipe>
-  /** Why it cannot be sent now. */
+  /** Reason why it cannot be sent now. */
   reason: string | undefined
   isSending: boolean
   error: PenstockError | null
   shownFields: string[]
-  /** The source is tried before the change is kept. */
+  /** Whether the source is checked before saving. */
   isChecked: boolean
-  onCheckWish: (isChecked: boolean) => void
+  onCheckChosen: (isChecked: boolean) => void
   isOutdated: boolean
-  /** Fields that somebody else changed too, before the new version was loaded. */
+  /** Fields that another person has changed too. */
   bothChanged: string[]
   onRebase: () => Promise<void>
   onCancel: () => void
 }
 
-/** Exactly what would be sent, and the button that sends it. */
+/** The exact request, and the button that sends it. */
 export function ChangePane(props: ChangePaneProps) {
   const { pipe, patch, call, reason, isSending, error, shownFields, isOutdated, bothChanged, onRebase, onCancel } =
     props
@@ -38,7 +38,7 @@ export function ChangePane(props: ChangePaneProps) {
   return (
     <section className="edit-pipe-pane" aria-label="What will change">
       <Title order={2}>What will change</Title>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be focusable by keyboard. */}
       <section className="edit-pipe-change" tabIndex={0} aria-label="Before and after, and what is sent">
         {patch ? (
           <Stack gap="md">
@@ -73,9 +73,9 @@ export function ChangePane(props: ChangePaneProps) {
           <ProblemNotice error={error} shownFields={shownFields} />
         )}
         {patch && (
-          <CheckWish
+          <CheckFirstSwitch
             value={props.isChecked}
-            onChange={props.onCheckWish}
+            onChange={props.onCheckChosen}
             about="Penstock first connects to the source and reads a sample. If that fails, nothing is changed and you see why."
           />
         )}

@@ -11,13 +11,13 @@ import type { PipePart } from './edit-pipe-form.tsx'
 
 type CheckPart = PipePart & { check: SourceCheck }
 
-/** Tries the pipe as it would be with the changes of the form, with its stored secrets. */
+/** Checks the source of the pipe with the changes of the form and its stored secrets. */
 export function EditPipeCheck({ reason, ...part }: CheckPart & { reason: string | undefined }) {
   return (
     <CheckSection
       check={part.check}
       reason={reason}
-      about="Connects to the source with your changes and with the secrets that are stored, and shows what is in it. Nothing is changed."
+      about="Connects to the source with your changes and with the stored secrets, and shows a sample. Nothing is changed."
     >
       {kindOf(part.pipe) === 'postgres' ? <TablesFound {...part} /> : <FieldsFound {...part} />}
     </CheckSection>
@@ -46,7 +46,7 @@ function FieldsFound({ pipe, draft, edit, check }: CheckPart) {
 function Misfits({ misfits, isOutdated }: { misfits: string[]; isOutdated: boolean }) {
   if (misfits.length === 0) return null
   return (
-    <Alert color="orange" variant="light" title="The records do not fit the table" role="alert">
+    <Alert color="orange" variant="light" title="The records do not match the table" role="alert">
       <Stack gap="xs" style={{ overflowWrap: 'anywhere' }}>
         <List size="sm" spacing={4}>
           {misfits.map((misfit) => (
@@ -55,7 +55,7 @@ function Misfits({ misfits, isOutdated }: { misfits: string[]; isOutdated: boole
         </List>
         <Text size="sm">
           {isOutdated
-            ? 'Columns or field mappings were changed since. Check again to see whether they fit now.'
+            ? 'Columns or field mappings were changed since. Check again to see whether they match now.'
             : 'Change the columns or the field mappings, or what the source sends.'}
         </Text>
       </Stack>

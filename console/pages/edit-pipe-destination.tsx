@@ -6,7 +6,7 @@ import { FieldMappingsEditor } from '../components/pipe-form/field-mappings-edit
 import { Section } from '../components/section.tsx'
 import type { PipePart } from './edit-pipe-form.tsx'
 
-/** The columns of the table, and what fills them. */
+/** Columns and field mappings of the destination. */
 export function EditPipeDestination({
   pipe,
   draft,
@@ -16,7 +16,7 @@ export function EditPipeDestination({
 }: PipePart & { foundFields?: SourceField[] | undefined }) {
   const { columns = pipe.destination.columns, fieldMappings = pipe.fieldMappings } = draft
   const isTableless = kindOf(pipe) === 'postgres' && pipe.destination.table === undefined
-  // Its table mappings say where the data goes: the API takes no columns here, and so no field mappings.
+  // A postgres pipe has table mappings instead: the API accepts no columns or field mappings here.
   if (isTableless && columns.length === 0 && fieldMappings.length === 0) return null
   return (
     <Section

@@ -1,5 +1,5 @@
-// Changing a pipe: what was typed is kept apart from what was read, shown as the exact patch, and sent with the version that
-// it is a change of.
+// Form to change a pipe. The input is kept separate from the pipe, shown as the exact patch, and sent with the version that it
+// is based on.
 import { Alert, Stack, Text, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
@@ -29,11 +29,11 @@ import { EditPipeDestination } from './edit-pipe-destination.tsx'
 import { EditPipeSettings } from './edit-pipe-settings.tsx'
 import { EditPipeSource } from './edit-pipe-source.tsx'
 
-/** What every part of the form is given. */
+/** Props of every part of the form. */
 export interface PipePart {
   pipe: Pipe
   draft: PipeDraft
-  /** Takes the fields that change. */
+  /** Applies changed fields. */
   edit: (change: Partial<PipeDraft>) => void
   error: FormError
 }
@@ -50,19 +50,19 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const queries = useQueryClient()
   const navigate = useNavigate()
   const [draft, setDraft] = useState<PipeDraft>({})
-  // What the draft is a change of. Follows what is read as long as nothing is typed, then stays.
+  // The version that the draft is based on. Follows refetches while nothing is typed, then stays.
   const [base, setBase] = useState(live)
   const [bothChanged, setBothChanged] = useState<string[]>([])
   const isSaved = useRef(false)
   const form = useRef<HTMLFormElement>(null)
-  // Undefined: as the change itself suggests.
-  const [checkWish, setCheckWish] = useState<boolean>()
+  // Undefined: checked if the source changes.
+  const [isCheckChosen, setCheckChosen] = useState<boolean>()
   const pipe = base.result
   const changes = patchOf(pipe, draft)
-  const isChecked = checkWish ?? changes?.source !== undefined
+  const isChecked = isCheckChosen ?? changes?.source !== undefined
   const patch = changes && isChecked ? withCheck(changes) : changes
   const isChanged = patch !== undefined || hasTypedSecrets(draft)
-  // Also what the patch does not tell: a number that was cleared to type another, a space at the end of a name.
+  // Also true for input that is not in the patch: a cleared number, a trailing space.
   const isTyped = Object.keys(draft).length > 0
   if (base.etag !== live.etag && !isTyped) setBase(live)
   const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
@@ -70,7 +70,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const call: ApiCall<Pipe> = (api) => api.updatePipe(params, patch ?? {}, { ifMatch: base.etag })
   const change = useChange<Pipe>({
     organizationId,
-    // It stays as it is until somebody starts it.
+    // A failed pipe stays failed until a person starts it.
     doneText: hasFailed(live.result.state)
       ? 'Saved. Start the pipe to try again.'
       : `Pipe ${patch?.name ?? pipe.name} saved`,
@@ -82,10 +82,10 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   })
   const error = change.errorOf(call)
   const check = useSourceCheck({ organizationId, serviceId: pipe.serviceId }, questionOfPipe(pipe, changes), () => {
-    // What the new check finds counts, not what an earlier one refused.
+    // A new check replaces the error of an earlier one.
     if (error?.code === 'source_not_validated') change.reset()
   })
-  // Once for each answer, and not again when a field is corrected.
+  // Once per response, not again when a field is corrected.
   useEffect(() => {
     if (change.error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [change.error])
@@ -94,7 +94,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   const rebase = async (): Promise<void> => {
     const query = pipeQuery(organizationId, pipe.serviceId, pipe.id)
     const fresh = await queries.fetchQuery({ ...query, staleTime: 0 })
-    // Where the same change would have another effect now, both have changed the same.
+    // A field with another previous value was changed by both.
     const before = new Map(
       changesOf(pipe, patchOf(pipe, draft) ?? {}).map(({ field, from }) => [field, JSON.stringify(from)]),
     )
@@ -185,7 +185,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
         error={error}
         shownFields={shownFields}
         isChecked={isChecked}
-        onCheckWish={setCheckWish}
+        onCheckChosen={setCheckChosen}
         isOutdated={isOutdated}
         bothChanged={bothChanged}
         onRebase={rebase}

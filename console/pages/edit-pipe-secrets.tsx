@@ -1,4 +1,4 @@
-// Secrets are never shown: they can be replaced, or, when nothing uses them, be forgotten.
+// Secrets are never shown: they can be replaced, or removed when unused.
 import { Checkbox, Input, Stack } from '@mantine/core'
 import { useId } from 'react'
 import { type FieldText, secretFields } from '../components/pipe-fields.ts'
@@ -13,7 +13,7 @@ import {
 import { SecretInput } from '../components/pipe-form/secret-input.tsx'
 import type { SourcePart } from './edit-pipe-source.tsx'
 
-const keep = 'Leave empty to keep the present one'
+const keep = 'Leave empty to keep the current one'
 
 export function EditPipeSecrets({ pipe, draft, kind, typed, editSource, error }: SourcePart) {
   const titleId = useId()
@@ -36,8 +36,8 @@ export function EditPipeSecrets({ pipe, draft, kind, typed, editSource, error }:
     <Stack gap="sm" role="group" aria-labelledby={titleId}>
       <ListLabel id={titleId} label="Credentials">
         {isInUse
-          ? 'They are stored sealed and never shown. Fill in only what is to be replaced.'
-          : 'What the authentication needs that you have chosen. What is left empty stays as it is stored, if it is.'}
+          ? 'They are stored sealed and never shown. Fill in only the ones to replace.'
+          : 'Credentials of the chosen authentication. Empty fields keep their stored value, if any.'}
         {isOne && present && ` Present: ${present}`}
       </ListLabel>
       {names.map((name) => {
@@ -72,7 +72,7 @@ export function ForgetSecrets({ pipe, draft, kind, typed, editSource, error }: S
     <Checkbox
       key={group}
       label={forgetLabels[group]}
-      description="The authentication that is chosen does not use it."
+      description="The chosen authentication does not use it."
       checked={forgottenSecrets.includes(group)}
       onChange={({ currentTarget: { checked } }) =>
         editSource({

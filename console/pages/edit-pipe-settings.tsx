@@ -7,11 +7,11 @@ import type { PipePart } from './edit-pipe-form.tsx'
 
 type SettingName = keyof typeof settingFields
 
-/** How the pipe reads and inserts. An empty number is the default. */
+/** Settings of the pipe. An empty number is the default. */
 export function EditPipeSettings({ pipe, draft, edit, error }: PipePart) {
   const { settings = {} } = draft
   return (
-    <Section title="Settings" about={`How the pipe reads and inserts. A number that is left empty gets its default.`}>
+    <Section title="Settings" about={`How the pipe reads and inserts. An empty number is the default.`}>
       <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="lg" verticalSpacing="lg">
         {(Object.keys(settingFields) as SettingName[]).map((name) => {
           const typed = settings[name]

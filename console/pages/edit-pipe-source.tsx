@@ -1,4 +1,4 @@
-// The fields of a source that an update can change; those of one kind each.
+// The source fields that an update can change, by kind.
 import { Select, Stack, Text, TextInput } from '@mantine/core'
 import {
   choiceTexts,
@@ -45,7 +45,7 @@ export function EditPipeSource(part: PipePart) {
   return (
     <Section
       title={`Source: ${kinds[kind].label}`}
-      about={`${fixedParts[kind]} are chosen when a pipe is created, and stay.`}
+      about={`${fixedParts[kind]} are chosen when a pipe is created and cannot be changed.`}
     >
       {kind === 'kafka' && <Kafka {...source} />}
       {kind === 'kinesis' && <Kinesis {...source} />}
@@ -106,7 +106,7 @@ function ObjectStorage(part: SourcePart) {
     ...(present.authentication
       ? { [present.authentication]: choiceTexts.objectStorageAuthentication[present.authentication] }
       : {}),
-    // Nobody reads a queue without credentials.
+    // A queue requires credentials.
     ...(present.queueUrl === undefined || !present.authentication ? { '': 'None: the objects are public' } : {}),
   }
   const provider = choiceTexts.objectStorageType[present.type]
@@ -155,7 +155,7 @@ function Authentication({
   )
 }
 
-/** A text that may be empty: then the pipe has none. */
+/** An optional text. */
 function ClearableText({
   kind,
   typed,

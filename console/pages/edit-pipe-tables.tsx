@@ -1,4 +1,4 @@
-// Tables of a Postgres pipe: those that it has can be removed or replaced, others can be added.
+// Tables of a postgres pipe, which can be added, removed or replaced.
 import { Badge, Button, Group, Input, Stack, Text } from '@mantine/core'
 import { useId } from 'react'
 import type { TableMapping } from '../../src/client/shapes.ts'
@@ -32,7 +32,7 @@ export function EditPipeTables({ pipe, typed, editSource, error }: SourcePart) {
         <ListLabel id={titleId} label="Tables">
           To change a table, replace it: it is removed and added again in one step.
         </ListLabel>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be focusable by keyboard. */}
         <ul className="edit-pipe-tables" aria-label="Tables that the pipe has" tabIndex={0}>
           {present.map((mapping) => (
             <PresentTable

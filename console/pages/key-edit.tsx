@@ -1,4 +1,4 @@
-// The form that changes a key. It shows the exact change before it is sent, and sends only that.
+// Form to change a key. Shows the exact change and sends only that.
 import { Input, Stack, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
@@ -24,7 +24,7 @@ interface Draft {
   rows: IpAccessRow[]
 }
 
-/** What the person began with: a change is sent only if the key is still that. */
+/** The version that the draft is based on: the change is sent with its ETag. */
 interface Base {
   key: Key
   etag: string | undefined
@@ -44,7 +44,7 @@ function patchOf(key: Key, { name, role, expireAt, rows }: Draft): KeyPatch {
   return Object.fromEntries(changed)
 }
 
-/** What was typed since `before` stays; everything else is as in `after`. */
+/** Keeps fields that differ from `before`; all others follow `after`. */
 function rebased(draft: Draft, before: Draft, after: Draft): Draft {
   const isList = (rows: IpAccessRow[]) => isSame(listOf(draft.rows), listOf(rows))
   return {
@@ -68,7 +68,7 @@ export function EditKey({
 }) {
   const [base, setBase] = useState(() => baseOf(apiKey, etag))
   const [draft, setDraft] = useState(base.draft)
-  // The field of the expiry remembers how it was chosen, until the form begins again.
+  // Key of the expiry input, to reset its choice with the form.
   const [begun, setBegun] = useState(0)
   const queries = useQueryClient()
   const begin = (next: Base, nextDraft = next.draft) => {
@@ -82,7 +82,7 @@ export function EditKey({
     doneText: `Key ${draft.name} saved`,
     onDone: (answer) => {
       queries.setQueryData(keyQuery(organizationId, base.key.id).queryKey, answer)
-      // More may have been typed while it was sent.
+      // More may have been typed while the request was sent.
       const next = baseOf(answer.result, answer.etag)
       begin(next, rebased(draft, sent.current, next.draft))
     },
@@ -90,14 +90,14 @@ export function EditKey({
   const patch = patchOf(base.key, draft)
   const isChanged = Object.keys(patch).length > 0
   const isBehind = etag !== base.etag && !change.isSending
-  // What was changed meanwhile, by somebody else or by another button of this page, is taken over at once, unless it is what
-  // the draft would change: that has to be looked at again.
-  const isDisputed = !isSame(pick(base.key, patch), pick(apiKey, patch))
-  if (isBehind && !isDisputed) {
+  // Concurrent changes, by another person or another button of this page, are taken over at once, unless they affect a field of
+  // the draft: those need a decision.
+  const hasConflict = !isSame(pick(base.key, patch), pick(apiKey, patch))
+  if (isBehind && !hasConflict) {
     const next = baseOf(apiKey, etag)
     begin(next, rebased(draft, base.draft, next.draft))
   }
-  const isOutdated = change.error?.code === 'version_mismatch' || (isBehind && isDisputed)
+  const isOutdated = change.error?.code === 'version_mismatch' || (isBehind && hasConflict)
 
   const call: ApiCall<Key> = (api) =>
     api.updateKey({ organizationId, keyId: base.key.id }, patch, { ifMatch: base.etag })
@@ -114,7 +114,7 @@ export function EditKey({
     begin(next, rebased(draft, base.draft, next.draft))
   }
   return (
-    <Section title="Change this key" about="Changes hold from the next request on that is made with the key.">
+    <Section title="Change this key" about="Changes apply from the next request with the key.">
       <Stack
         gap="lg"
         component="form"

@@ -10,8 +10,8 @@ import { exactTime } from '../components/exact-time.ts'
 import { type Fact, Facts } from '../components/facts.tsx'
 import { ResyncIcon } from '../components/icons.tsx'
 import { type KeyAction, KeyConfirmation } from '../components/key-confirmations.tsx'
-import { previousSecretText } from '../components/key-standing.ts'
 import { KeyStateBadge } from '../components/key-state.tsx'
+import { previousSecretText } from '../components/key-status.ts'
 import { LoadingPage } from '../components/loading.tsx'
 import { Page } from '../components/page.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
@@ -59,7 +59,7 @@ function OneKey({ organizationId, apiKey, etag }: { organizationId: string; apiK
       <EditKey key={apiKey.id} organizationId={organizationId} apiKey={apiKey} etag={etag} isAdmin={isAdmin} />
       <Section
         title="Delete this key"
-        about="Whoever uses it is refused from the next request on, and it cannot be brought back. To switch it off for a while, disable it."
+        about="Requests with this key are refused from then on. It cannot be restored. To switch it off temporarily, disable it."
       >
         <div>
           <ReasonButton color="red" variant="outline" reason={reason} onClick={() => setAction('delete')}>
@@ -93,17 +93,17 @@ function factsOf(key: Key): Fact[] {
             value: capitalized(previousSecretText(key)),
           },
         ]),
-    { label: 'Expires', value: key.expireAt === null ? 'Never' : <Moment at={key.expireAt} /> },
-    { label: 'Last used', value: key.usedAt === null ? 'Never' : <Moment at={key.usedAt} /> },
+    { label: 'Expires', value: key.expireAt === null ? 'Never' : <Timestamp at={key.expireAt} /> },
+    { label: 'Last used', value: key.usedAt === null ? 'Never' : <Timestamp at={key.usedAt} /> },
     { label: 'Usable from', value: <UsableFrom list={key.ipAccessList} /> },
-    { label: 'Created', value: <Moment at={key.createdAt} /> },
+    { label: 'Created', value: <Timestamp at={key.createdAt} /> },
     { label: 'API id', value: <CopyText text={key.id} label="id of the key" /> },
   ]
 }
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-function Moment({ at }: { at: string }) {
+function Timestamp({ at }: { at: string }) {
   return (
     <>
       <Time at={at} />{' '}

@@ -140,7 +140,7 @@ function KeyMenu({
   ask: (action: KeyAction) => void
 }) {
   const askFor = (action: KeyAction): void => {
-    // The item goes away with the menu: the focus comes back after the question to where it is now.
+    // The menu item disappears, so the dialog returns the focus to the button of the row.
     opener.focus()
     ask(action)
   }

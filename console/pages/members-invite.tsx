@@ -29,7 +29,7 @@ export function InviteModal({
       title={made ? `${made.email} is invited` : 'Invite somebody'}
       size="lg"
       centered
-      // The link is shown only here: it must not be lost by a click beside it.
+      // The link is shown only once, so a click outside must not close the dialog.
       closeOnClickOutside={!made}
       closeOnEscape={!made}
     >
@@ -95,7 +95,7 @@ function InviteForm({
         <ProblemNotice error={error} shownFields={['email', 'role']} title="Nobody was invited" />
         <ChangeBar
           call={call}
-          label="Make invitation"
+          label="Create invitation"
           isSending={change.isSending}
           isSubmit
           onCancel={onClose}

@@ -94,10 +94,10 @@ export function MemberTable({
   )
 }
 
-/** Undefined as long as it is not known that there is only one. */
+/** Undefined unless it is certain that there is only one admin. */
 function useLastAdminId(organizationId: string, members: Member[], areSome: boolean): string | undefined {
   const admins = members.filter(({ role }) => role === 'admin')
-  // There may be another admin among the members that have not been read: the metrics of the organization count them all.
+  // Members that are not loaded may include another admin, so the metrics of the organization are used for the count.
   const metrics = useQuery({ ...metricsQuery(organizationId), enabled: areSome, throwOnError: false })
   const adminCount = areSome ? metrics.data?.members.admin : admins.length
   return adminCount === 1 ? admins[0]?.userId : undefined

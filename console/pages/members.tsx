@@ -78,7 +78,7 @@ export function MembersPage() {
   )
 }
 
-/** The server searches: the members that match may be on pages that have not been read. */
+/** The search runs on the server, because matching members may be on pages that are not loaded. */
 function MemberSearch({ search, onSearch }: { search: string; onSearch: (text: string) => void }) {
   const { typed, setTyped, send } = useSearchText(search, onSearch)
   const searchSoon = useDebouncedCallback((text: string) => send(text.trim()), 250)

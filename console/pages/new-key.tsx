@@ -41,7 +41,7 @@ export function NewKeyPage() {
   return (
     <Page
       title="Create an API key"
-      about="One key per program: then each can be rotated, limited and switched off by itself."
+      about="One key per program: then each can be rotated, limited and disabled separately."
       crumbs={crumbs}
     >
       <NewKeyForm organizationId={organizationId} onMade={setMade} />

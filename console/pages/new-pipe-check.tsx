@@ -15,7 +15,7 @@ export interface CheckProps {
   onChange: (changed: Partial<PipeDraft>) => void
 }
 
-/** Tries the source as it is filled in, and offers what is found for the destination. */
+/** Checks the source in the form and offers its fields or tables for the destination. */
 export function NewPipeCheck({ isAdmin, ...props }: CheckProps & { isAdmin: boolean }) {
   const missing = missingIn('source', props.draft)
   const reason = !isAdmin
@@ -27,7 +27,7 @@ export function NewPipeCheck({ isAdmin, ...props }: CheckProps & { isAdmin: bool
     <CheckSection
       check={props.check}
       reason={reason}
-      about="Connects to the source as it is filled in here, and shows what is in it. Nothing is stored."
+      about="Connects to the source and shows a sample. Nothing is stored."
     >
       {props.draft.kind === 'postgres' ? <TablesFound {...props} /> : <FieldsFound {...props} />}
     </CheckSection>
@@ -61,7 +61,7 @@ function TablesFound(props: CheckProps) {
   )
 }
 
-/** Also beside the mappings themselves, in the next step. */
+/** Also shown next to the mappings, in the next step. */
 export function TablesToAdd({ check, draft, onChange }: CheckProps) {
   const { postgres } = draft
   const add = (table: TableName): void =>

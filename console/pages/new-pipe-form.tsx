@@ -1,4 +1,4 @@
-// A new pipe, step by step. What was entered stays while people go back and forth, and is sent as one request at the end.
+// Form for a new pipe in steps. The input is kept across steps and sent as one request at the end.
 import { Alert, Button, Group, Stack, Stepper, Text } from '@mantine/core'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
@@ -26,7 +26,7 @@ function useFirstDraft(services: Service[]): PipeDraft {
   return { ...emptyDraft, serviceId: known?.id ?? '', kind: kindNames.find((name) => name === kind) }
 }
 
-/** Whether something would be lost; service and kind are chosen again in a moment. */
+/** Whether input would be lost; service and kind do not count. */
 function hasInput(draft: PipeDraft): boolean {
   const { serviceId, kind } = draft
   return JSON.stringify(draft) !== JSON.stringify({ ...emptyDraft, serviceId, kind })
@@ -53,7 +53,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
     },
   })
   const check = useSourceCheck({ organizationId, serviceId: draft.serviceId }, questionOfDraft(draft), () => {
-    // What the new check finds counts, not what an earlier one refused.
+    // A new check replaces the error of an earlier one.
     if (change.error?.code === 'source_not_validated') change.reset()
   })
   const { database, table, managedTable, columns } = body.destination
@@ -75,7 +75,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
   const isComplete = firstIncomplete < 0
   const goTo = async (at: number): Promise<void> => {
     if (destination.isRunning) return
-    // Asked once, also of whoever jumps over the step: whoever has read what is wrong may go on.
+    // Checks once, also when the step is skipped. After the errors have been shown, the person may continue.
     const passes = at > index && at > steps.indexOf('destination')
     const isToCheck = passes && isAdmin && !destination.outcome
     setStep(!isToCheck || (await destination.run()) ? steps[at]! : 'destination')
@@ -96,7 +96,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
       <Stack gap="lg" maw={860}>
         {!isAdmin && (
           <Alert color="gray" variant="light">
-            Only admins can create pipes. You can fill in the form to see the request that an admin would send.
+            Only admins can create pipes. You can fill in the form to see the request.
           </Alert>
         )}
         <Stepper active={index} onStepClick={(at) => void goTo(at)} size="sm" wrap={false} className="pipe-steps">
@@ -124,7 +124,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
             check={check}
             error={fieldMarks(change.errorOf(call), check.error, destination.outcome?.wrong)}
             onChange={(changed) => {
-              // What the API said about another kind of source is no longer about anything.
+              // Errors of another source kind no longer apply.
               if (changed.kind) change.reset()
               setDraft((latest) => ({ ...latest, ...changed }))
             }}
@@ -210,7 +210,7 @@ const stepTitle = (step: Step): string => `Step ${steps.indexOf(step) + 1} of ${
 
 const neededText = (missing: string[]): string => `Still needed: ${missing.join(', ')}.`
 
-/** The keyboard and screen readers follow to the step, or to what is wrong in it. */
+/** Moves the focus to the step, or to its error. */
 function useStepFocus(step: Step, error: unknown) {
   const content = useRef<HTMLDivElement>(null)
   const shown = useRef({ step, error })

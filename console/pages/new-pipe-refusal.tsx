@@ -5,7 +5,7 @@ import { ProblemNotice, RequestId } from '../components/problem-notice.tsx'
 import { FailureNotice } from '../components/source-check/failure-notice.tsx'
 import { sourceFailureOf } from '../components/source-check/source-failure.ts'
 
-/** All that the API found wrong, with the step that each belongs to: the fields of other steps are out of sight. */
+/** All validation errors with their steps, because the fields of other steps are not visible. */
 export function Refusal({
   error,
   step,
@@ -20,7 +20,7 @@ export function Refusal({
     return (
       <FailureNotice error={error} title={title}>
         <Text size="sm">
-          To create it all the same, do not ask for the check. <StepLink to="review" from={step} onStep={onStep} />
+          To create it anyway, turn off the check. <StepLink to="review" from={step} onStep={onStep} />
         </Text>
       </FailureNotice>
     )

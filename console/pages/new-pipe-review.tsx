@@ -6,7 +6,7 @@ import { withoutSecrets } from '../components/pipe-form/create-body.ts'
 import { SwitchField } from '../components/pipe-form/fields.tsx'
 import { errorOf } from '../components/pipe-form/form-error.ts'
 import { Section } from '../components/section.tsx'
-import { CheckWish } from '../components/source-check/check-wish.tsx'
+import { CheckFirstSwitch } from '../components/source-check/check-first-switch.tsx'
 import type { StepProps } from './new-pipe-step.tsx'
 
 export function ReviewStep({
@@ -40,10 +40,10 @@ export function ReviewStep({
           onChange={(startPaused) => onChange({ startPaused })}
           error={errorOf(error, 'startPaused')}
         />
-        <CheckWish
+        <CheckFirstSwitch
           value={draft.validateSamples}
           onChange={(validateSamples) => onChange({ validateSamples })}
-          about="Penstock first connects to the source and reads a sample. If that fails, nothing is created and you see why. It takes 10 seconds at the most."
+          about="Penstock first connects to the source and reads a sample. If that fails, nothing is created and you see why. This takes up to 10 seconds."
           error={errorOf(error, 'source', 'validateSamples')}
         />
       </Section>
@@ -59,7 +59,7 @@ export function ReviewStep({
       </Section>
       <Section
         title="What will be sent"
-        about="The body of the request. Dots stand for secrets, which are sent as you entered them. What is left out has its default."
+        about="The body of the request. Dots stand for secrets, which are sent as you entered them. Omitted fields have their defaults."
       >
         <Code block tabIndex={0} mah={420} style={{ overflow: 'auto' }} aria-label="Body of the request" role="region">
           {JSON.stringify(withoutSecrets(body), null, 2)}

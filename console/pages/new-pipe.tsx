@@ -17,7 +17,7 @@ export function NewPipePage() {
 function NewPipe({ organizationId }: { organizationId: string }) {
   const { data, error } = useQuery(allServicesQuery(organizationId))
   const known = useRef<Service[]>(undefined)
-  // Once there were services, the form stays with what was entered, whatever becomes of them meanwhile.
+  // Once services were loaded, the form stays open with its input, even if they are deleted.
   if (data && (data.length > 0 || !known.current)) known.current = data
   const services = known.current
   return (

@@ -14,7 +14,7 @@ import { StateBadge } from '../components/state-badge.tsx'
 import { ConnectionForm } from './service-connection-form.tsx'
 import { useServiceEdit } from './service-edit.tsx'
 
-/** Follows the check of an engine that was just registered, until it works. */
+/** Shows the checks of a newly registered engine until one succeeds. */
 export function FirstCheck({ organizationId, serviceId }: { organizationId: string; serviceId: string }) {
   const { data: live } = useQuery(followedServiceQuery(organizationId, serviceId))
   if (!live) return <LoadingPage />

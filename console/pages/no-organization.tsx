@@ -1,16 +1,16 @@
 import { Button, Text } from '@mantine/core'
 import { useAction } from '../api/action.ts'
-import { account, loadAnew, useSignedIn } from '../api/session.ts'
+import { account, loadPageAgain, useSignedIn } from '../api/session.ts'
 import { CardPage } from '../components/card-page.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 
-/** Somebody who is signed in and belongs to no organization: removed from the last one, or not invited yet. */
+/** For a signed-in person without an organization: removed from the last one, or not invited yet. */
 export function NoOrganizationPage() {
   const { user } = useSignedIn()
-  const look = useAction(() => loadAnew('/console/'))
+  const look = useAction(() => loadPageAgain('/console/'))
   const signOut = useAction(async () => {
     await account.signOut()
-    await loadAnew('/console/sign-in')
+    await loadPageAgain('/console/sign-in')
   })
   return (
     <CardPage title="You are in no organization">

@@ -43,7 +43,7 @@ export function OneActivityPage() {
   )
 }
 
-/** What was made or removed as a whole is shown by its fields. */
+/** Created and deleted objects are shown by field. */
 function fieldByField(change: FieldChange): FieldChange[] {
   const { field, from, to } = change
   if (!isObject(from) && !isObject(to)) return [change]

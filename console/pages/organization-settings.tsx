@@ -55,8 +55,8 @@ function NameForm({ read }: { read: Answer<Organization> }) {
   const { id: organizationId } = read.result
   const isAdmin = useIsAdmin(organizationId)
   const queries = useQueryClient()
-  // What the name is a change of. Follows what is read as long as nothing is typed, then stays, so that a change made meanwhile
-  // by somebody else is not lost by ours.
+  // The version that the name is based on. Follows refetches while nothing is typed, then stays, so that a concurrent change by
+  // another person is not overwritten.
   const [begun, setBegun] = useState(read)
   const [name, setName] = useState(read.result.name)
   const begin = (answer: Answer<Organization>) => {
@@ -69,7 +69,7 @@ function NameForm({ read }: { read: Answer<Organization> }) {
     onDone: async (answer) => {
       queries.setQueryData(organizationQuery(organizationId).queryKey, answer)
       begin(answer)
-      // The name stands at the top of every page.
+      // Every page shows the name in its header.
       await queries.invalidateQueries(sessionQuery)
     },
   })

@@ -1,10 +1,10 @@
 import { Group, List, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 
-/** Of each kind, so many are shown one by one; a line tells how many more there are. */
+/** Maximum number of items per kind; the last line has the number of further ones. */
 export const mostShown = 5
 
-/** One thing: what it is about in a word, what it is, and more about it. */
+/** One item with badge, text and details. */
 export function Item({ badge, children, about }: { badge: ReactNode; children: ReactNode; about?: ReactNode }) {
   return (
     <List.Item>

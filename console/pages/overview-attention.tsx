@@ -1,10 +1,10 @@
-// What somebody should look at: what has failed, what ends soon, what hangs on one person.
+// Items that need attention: failures, upcoming expiries, a single admin.
 import { List, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Invitation, Key } from '../../src/client/shapes.ts'
 import type { Metrics } from '../api/metrics.ts'
 import { allInvitationsQuery, allKeysQuery } from '../api/queries.ts'
-import { standingOf } from '../components/key-standing.ts'
+import { keyStatusOf } from '../components/key-status.ts'
 import { PageLink } from '../components/page-link.tsx'
 import { Section } from '../components/section.tsx'
 import { WordBadge } from '../components/state-badge.tsx'
@@ -15,7 +15,7 @@ import { BrokenPipes, BrokenServices, brokenPipesOf, brokenServicesOf, RejectedR
 const dayMs = 86_400_000
 const keyExpiresSoonMs = 14 * dayMs
 const keyUnusedMs = 90 * dayMs
-/** An invitation is good for seven days. */
+/** An invitation is valid for seven days. */
 const invitationExpiresSoonMs = 2 * dayMs
 
 export function Attention({ organizationId, metrics }: { organizationId: string; metrics: Metrics }) {
@@ -33,11 +33,11 @@ export function Attention({ organizationId, metrics }: { organizationId: string;
   const invitations = invitationsRead.items.filter(
     ({ expireAt }) => Date.parse(expireAt) - Date.now() < invitationExpiresSoonMs,
   )
-  // A new organization has one person: its first steps ask for another.
+  // Not for a new organization, whose first steps ask for another member.
   const hasOneAdmin = metrics.members.admin === 1 && metrics.services.length > 0
   const isCalm =
     services.length + pipes.length + metrics.rejected.length + keys.length + invitations.length === 0 && !hasOneAdmin
-  // Nothing has been set up that could need any.
+  // Nothing has been set up yet.
   if (isCalm && metrics.services.length === 0) return null
   return (
     <Section title="What needs attention">
@@ -87,21 +87,19 @@ export function Attention({ organizationId, metrics }: { organizationId: string;
       )}
       {!keysRead.areAll && (
         <Text size="sm" c="dimmed">
-          There are more keys than this page looks through: only the newest {keysRead.items.length.toLocaleString('en')}{' '}
-          were looked at.
+          Only the newest {keysRead.items.length.toLocaleString('en')} keys were checked; there are more.
         </Text>
       )}
       {!invitationsRead.areAll && (
         <Text size="sm" c="dimmed">
-          There are more invitations than this page looks through: only the newest{' '}
-          {invitationsRead.items.length.toLocaleString('en')} were looked at.
+          Only the newest {invitationsRead.items.length.toLocaleString('en')} invitations were checked; there are more.
         </Text>
       )}
     </Section>
   )
 }
 
-/** No more than is known: a service that has not been checked yet has not answered. */
+/** Claims nothing about services that have not been checked yet. */
 function calmText({ services }: Metrics): string {
   const unchecked = services.filter(({ state }) => state === 'provisioning').length
   const answering =
@@ -117,9 +115,9 @@ const concerns = ['expired', 'expires soon', 'unused'] as const
 type Concern = (typeof concerns)[number]
 
 function concernOf(key: Key, now: number): Concern | undefined {
-  const standing = standingOf(key, now)
-  if (standing === 'expired') return 'expired'
-  if (standing === 'disabled') return undefined
+  const status = keyStatusOf(key, now)
+  if (status === 'expired') return 'expired'
+  if (status === 'disabled') return undefined
   if (key.expireAt !== null && Date.parse(key.expireAt) - now < keyExpiresSoonMs) return 'expires soon'
   return now - Date.parse(key.usedAt ?? key.createdAt) > keyUnusedMs ? 'unused' : undefined
 }
@@ -136,7 +134,7 @@ function KeyItem({ organizationId, apiKey, concern }: { organizationId: string; 
       return (
         <Item
           badge={<WordBadge color="red">Expired</WordBadge>}
-          about="Whoever uses it is refused. Give it another expiry, or delete it."
+          about="Requests with it are refused. Give it another expiry, or delete it."
         >
           The key {link} expired <Time at={expireAt!} />
         </Item>
@@ -145,7 +143,7 @@ function KeyItem({ organizationId, apiKey, concern }: { organizationId: string; 
       return (
         <Item
           badge={<WordBadge color="orange">Expires soon</WordBadge>}
-          about="From then on whoever uses it is refused."
+          about="From then on requests with it are refused."
         >
           The key {link} expires <Time at={expireAt!} />
         </Item>

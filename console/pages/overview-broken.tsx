@@ -1,4 +1,4 @@
-// The services and pipes that do not work as they should.
+// Failed and degraded services and pipes.
 import { useQueries, useQuery } from '@tanstack/react-query'
 import type { Pipe, Service } from '../../src/client/shapes.ts'
 import { countByState, type Metrics } from '../api/metrics.ts'
@@ -65,7 +65,7 @@ function BrokenService({ organizationId, id, name, state }: { organizationId: st
   )
 }
 
-/** Those in the worst state first; of each state the newest, by name, and how many more there are. */
+/** Worst state first; of each state the newest pipes, and the number of further ones. */
 export function BrokenPipes({
   organizationId,
   services,
@@ -96,7 +96,7 @@ function PipesInState({
   counts: Metrics['pipes']
 }) {
   const total = counts.reduce((sum, { count }) => sum + count, 0)
-  // Each has at least one: no more are needed to fill the list.
+  // Each service has at least one pipe in the state, so no more are needed to fill the list.
   const asked = counts.slice(0, mostShown)
   const reads = useQueries({
     queries: asked.map(({ serviceId }) => pipesInStateQuery(organizationId, serviceId, state, mostShown)),
@@ -140,7 +140,7 @@ function BrokenPipe({
   pipe: Pipe
   serviceName: string
 }) {
-  // As often as the other metrics of this page.
+  // Same interval as the other metrics of this page.
   const query = { ...pipeMetricsQuery(organizationId, serviceId, id), refetchInterval: 10_000 }
   const reason = useQuery(query).data?.result.stateReason
   return (

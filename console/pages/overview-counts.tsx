@@ -1,4 +1,4 @@
-// How many services and pipes there are in each state; each count leads to the list of those.
+// Number of services and pipes by state, with links to the filtered lists.
 import { Card, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import { createLink } from '@tanstack/react-router'
 import { type ComponentPropsWithRef, type ReactNode, useId } from 'react'

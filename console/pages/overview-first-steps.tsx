@@ -1,4 +1,4 @@
-// Leads a new organization to rows in a table from a pipe of its own.
+// First steps of a new organization, from an engine to rows of its own pipe.
 import { Button, Group, List, Stack, Text, ThemeIcon } from '@mantine/core'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
@@ -12,24 +12,24 @@ import { PageButton } from '../components/page-link.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { Section } from '../components/section.tsx'
 
-/** Filled for the next step. */
+/** `filled` for the next step. */
 type ButtonVariant = 'filled' | 'default'
 
 interface Step {
   title: string
   about: string
   isDone: boolean
-  /** Leads to where the step is taken, or says which earlier step is missing. */
+  /** Link to the page of the step, or the earlier step that is missing. */
   action: ((variant: ButtonVariant) => ReactNode) | { missing: string }
 }
 
-/** Set once all steps are done or the list was hidden: a deleted pipe does not bring it back. */
+/** Set once all steps are done or the list was hidden, so that it does not reappear after a deletion. */
 const hiddenKey = (organizationId: string): string => `penstock-first-steps-hidden-${organizationId}`
 
 export function FirstSteps({ organizationId, metrics }: { organizationId: string; metrics: Metrics }) {
   const isAdmin = useIsAdmin(organizationId)
   const [isHidden, setHidden] = useState(() => localStorage.getItem(hiddenKey(organizationId)) !== null)
-  // A developer cannot take the steps: they are shown while there is nothing else to see.
+  // Developers cannot do the steps and see them only while there is nothing else.
   if (metrics.services.length > 0 && (isHidden || !isAdmin)) return null
   const hide = (): void => {
     localStorage.setItem(hiddenKey(organizationId), new Date().toISOString())
@@ -84,12 +84,12 @@ function StepList({
   )
 }
 
-/** `undefined` until it is known which steps are done. */
+/** Undefined while loading. */
 function useSteps(organizationId: string, metrics: Metrics): Step[] | undefined {
   const params = { organizationId }
   const keys = useInfiniteQuery(keysQuery(organizationId))
   const invitations = useInfiniteQuery(invitationsQuery(organizationId))
-  // The sample's pipes are not recorded as activities: these are pipes of the user's own.
+  // Sample pipes have no activities, so these are the user's own pipes.
   const creations = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_created' }, 1))
   const target: Target | undefined = itemsOf(creations)[0]?.target
   const ownPipe = target?.serviceId ? { serviceId: target.serviceId, pipeId: target.id } : undefined

@@ -1,4 +1,4 @@
-// What can be done with a pipe as a whole: its commands, changing it, deleting it.
+// Actions of a pipe: commands, edit, delete.
 import { Alert, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
@@ -21,7 +21,7 @@ const commands: Record<
     doneText: 'Pipe started',
     icon: <PlayIcon size={16} />,
     danger: false,
-    about: 'The pipe becomes Provisioning until a runner takes it, then reads on from where it was.',
+    about: 'The pipe is Provisioning until a runner takes it, then continues from its last position.',
   },
   stop: {
     label: 'Stop',
@@ -29,7 +29,7 @@ const commands: Record<
     icon: <StopIcon size={16} />,
     danger: false,
     about:
-      'The pipe finishes what it has begun and then does nothing until it is started again. What is in the tables stays.',
+      'The pipe finishes its current work and then does nothing until it is started again. The tables keep their rows.',
   },
   resync: {
     label: 'Resync',
@@ -37,7 +37,7 @@ const commands: Record<
     icon: <ResyncIcon size={16} />,
     danger: true,
     about:
-      'The pipe loads all its tables again from the beginning. That can take long, and is work for the PostgreSQL database and for the service. It cannot be taken back, only stopped.',
+      'The pipe loads all its tables again from the beginning. This can take long and puts load on the PostgreSQL database and the service. It cannot be undone, only stopped.',
   },
 }
 
@@ -110,7 +110,7 @@ export function PipeActions({ organizationId, pipe }: { organizationId: string; 
         call={(api) => api.deletePipe(params)}
         onDone={() => navigate({ to: '/o/$organizationId/pipes', params: { organizationId }, ignoreBlocker: true })}
       >
-        The pipe and its secrets are deleted, whatever it is doing. The tables that it filled stay, with all they have.{' '}
+        The pipe and its secrets are deleted, whatever it is doing. The tables that it filled keep their rows.{' '}
         {deletionAtSource(pipe)} This cannot be undone.
       </Confirm>
     </Group>

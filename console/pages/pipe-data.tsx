@@ -1,4 +1,4 @@
-// The newest rows of the tables that a pipe fills, read from the engine.
+// Newest rows of the destination tables, read from the engine.
 import { Select, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'

@@ -1,5 +1,4 @@
-// Rejected rows, and the way to replay them; beside them, the messages and files of a queue
-// that were given up.
+// Rejected rows with replay, and the messages and files of a queue that were given up.
 import { Alert, Code, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -9,10 +8,10 @@ import { useIsAdmin } from '../api/session.ts'
 import { Confirm } from '../components/confirm.tsx'
 import { EmptyState } from '../components/empty-state.tsx'
 import { ResyncIcon } from '../components/icons.tsx'
-import { type KeptKind, keptKindOf } from '../components/kept-kind.ts'
 import { LoadingPage } from '../components/loading.tsx'
 import { ReadProblem } from '../components/problem-notice.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
+import { type RejectedKind, rejectedKindOf } from '../components/rejected-kind.ts'
 import { Section } from '../components/section.tsx'
 import { Time } from '../components/time.tsx'
 
@@ -59,14 +58,14 @@ export function PipeErrors({ organizationId, pipe }: { organizationId: string; p
   )
 }
 
-const notARow: Record<Exclude<KeptKind, 'row'>, string> = {
-  message: 'This is a message, not a row: write the file that it tells of again.',
-  file: 'This is a file, not a row: mend it, and write it again.',
+const notARow: Record<Exclude<RejectedKind, 'row'>, string> = {
+  message: 'This is a message, not a row: write its file again.',
+  file: 'This is a file, not a row: fix it and write it again.',
 }
 
 function RejectedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean }) {
   const { at, partition, position, reason, raw, isCut } = row
-  const kind = keptKindOf(row)
+  const kind = rejectedKindOf(row)
   return (
     <Stack gap={6}>
       <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
@@ -85,21 +84,21 @@ function RejectedRow({ row, isOfStream }: { row: PipeBadRow; isOfStream: boolean
   )
 }
 
-const atRest: Pipe['state'][] = ['Stopped', 'Paused', 'Completed', 'Failed', 'InternalError']
+const inactive: Pipe['state'][] = ['Stopped', 'Paused', 'Completed', 'Failed', 'InternalError']
 
 function Replaying({ metrics: { state, replayRequestedAt } }: { metrics: PipeMetrics }) {
   if (replayRequestedAt === null) return null
-  const waits = atRest.includes(state)
+  const waits = inactive.includes(state)
   return (
     <Alert
       color="blue"
       variant="light"
-      title={waits ? 'They wait to be tried again' : 'They are being tried again'}
+      title={waits ? 'The retry waits for the pipe' : 'The rows are being retried'}
       role="status"
     >
       <Text size="sm">
-        Asked for <Time at={replayRequestedAt} />.{' '}
-        {waits ? 'It is done when the pipe is started.' : 'What the engine takes goes from this list.'}
+        Requested <Time at={replayRequestedAt} />.{' '}
+        {waits ? 'It runs when the pipe is started.' : 'Rows that the engine accepts disappear from this list.'}
       </Text>
     </Alert>
   )
@@ -120,9 +119,9 @@ function Replay({
   const [isAsked, setAsked] = useState(false)
   const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
   const reason = !isAdmin
-    ? 'Only admins can have rows tried again.'
+    ? 'Only admins can retry rejected rows.'
     : metrics?.replayRequestedAt
-      ? 'That has been asked for already.'
+      ? 'A retry is already requested.'
       : undefined
   return (
     <>
@@ -132,22 +131,22 @@ function Replay({
         reason={reason}
         onClick={() => setAsked(true)}
       >
-        Try them again
+        Retry rows
       </ReasonButton>
       <Confirm
         organizationId={organizationId}
         opened={isAsked}
         onClose={() => setAsked(false)}
-        title={`Try the rejected rows of ${pipe.name} again?`}
-        label="Try them again"
-        doneText="The rejected rows will be tried again"
+        title={`Retry the rejected rows of ${pipe.name}?`}
+        label="Retry rows"
+        doneText="The rejected rows will be retried"
         danger={false}
         call={(api) => api.replayPipeErrors(params)}
       >
-        All rejected rows that are kept, not only those shown here, are sent to the engine once more: each is written
-        once if the engine takes it now. What it rejects again stays here with the newer reason. Change the table, the
-        columns or the mappings first, or they are rejected again.
-        {hasQueue && ' Messages and files are left out: write the file again, and the queue tells of it.'}
+        All kept rejected rows, not only those shown here, are sent to the engine again. Each row that the engine
+        accepts is written once. Rows that it rejects again stay here with the new reason. Fix the table, the columns or
+        the mappings first.
+        {hasQueue && ' Messages and files are not retried: write the file again, and the queue announces it.'}
       </Confirm>
     </>
   )

@@ -1,4 +1,4 @@
-// What a pipe is doing at this moment, how much it moves, and what keeps it from moving more.
+// Current activity of a pipe, its throughput and its errors.
 import { Alert, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -26,7 +26,7 @@ export function PipeNow({ organizationId, pipe, service }: { organizationId: str
       {read.error && (
         <ReadProblem
           error={read.error}
-          title={metrics ? 'This may be out of date' : 'The figures of the pipe could not be read'}
+          title={metrics ? 'This may be out of date' : 'The metrics of the pipe could not be read'}
         />
       )}
       {metrics && (
@@ -89,18 +89,18 @@ function Figures({
         )}
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           <Text span inherit fw={600}>
-            It is doing now:
+            Current activity:
           </Text>{' '}
           {doing}
         </Text>
       </Stack>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm">
-        <Figure label="rows/s" value={threeDigits(rowsPerSecond(minutes, readAtMs))} about="over the last minute" />
-        <Figure label="rows written" value={shortCount(rowsWritten)} about="since it was created" />
+        <Metric label="rows/s" value={threeDigits(rowsPerSecond(minutes, readAtMs))} about="over the last minute" />
+        <Metric label="rows written" value={shortCount(rowsWritten)} about="since it was created" />
         {(lag !== null || !pipe.source.postgres) && (
-          <Figure label={waitingOf(pipe)} value={lag === null ? 'unknown' : shortCount(lag)} about="in the source" />
+          <Metric label={waitingOf(pipe)} value={lag === null ? 'unknown' : shortCount(lag)} about="in the source" />
         )}
-        <Figure
+        <Metric
           label="rows rejected"
           value={shortCount(rowsRefused)}
           about={
@@ -116,7 +116,7 @@ function Figures({
                   size="sm"
                   underline="always"
                 >
-                  Look at those kept
+                  Show rejected rows
                 </PageLink>
               </>
             )
@@ -134,7 +134,7 @@ function waitingOf({ source: { objectStorage, postgres } }: Pipe): string {
   return postgres ? 'changes waiting' : 'records waiting'
 }
 
-function Figure({ label, value, about }: { label: string; value: string; about: ReactNode }) {
+function Metric({ label, value, about }: { label: string; value: string; about: ReactNode }) {
   return (
     <div className="figure">
       <Text fz={{ base: 20, sm: 26 }} fw={600} lh={1.2} style={{ overflowWrap: 'anywhere' }}>
@@ -161,7 +161,7 @@ function factsOf(pipe: Pipe, metrics: PipeMetrics): Fact[] {
     { label: 'Last insert', value: lastInsertAt === null ? <NotSet>None yet</NotSet> : <Time at={lastInsertAt} /> },
     {
       label: 'Freshness',
-      about: 'How long ago the source was last known to be delivered; it grows while nothing is.',
+      about: 'Time since the source was last completely delivered. It grows while nothing is delivered.',
       value: freshnessSeconds === null ? <NotSet>Unknown</NotSet> : secondsOf(freshnessSeconds),
     },
     { label: 'Retries', value: retries.toLocaleString('en') },
@@ -174,7 +174,7 @@ function secondsOf(seconds: number): string {
   return seconds < 120 ? countOf(seconds, 'second') : durationOf(seconds)
 }
 
-/** Only a pipe that follows its source has a place in its log. */
+/** Retained WAL, only for pipes with change data capture (CDC). */
 function logFacts({ source: { postgres } }: Pipe, { retainedBytes }: PipeMetrics): Fact[] {
   if (!postgres || postgres.settings.replicationMode === 'snapshot') return []
   return [
@@ -191,8 +191,8 @@ function Delivery({ metrics: { delivery, deliveryReason } }: { metrics: PipeMetr
   return (
     <>
       {delivery === 'exactly_once'
-        ? 'Exactly once: no row is lost, and none is there twice, also after a failure.'
-        : 'At least once: no row is lost; after a failure some may be there twice.'}
+        ? 'Exactly once: no row is lost or duplicated, also after a failure.'
+        : 'At least once: no row is lost; after a failure some may be duplicated.'}
       {deliveryReason && (
         <Text size="sm" c="dimmed">
           {sentence(deliveryReason)}

@@ -39,14 +39,14 @@ export function PipeOverview({
             {service.stateReason ? `${sentence(service.stateReason)} ` : ''}
             {isEngineDown(service)
               ? 'The pipe cannot write to it until it answers.'
-              : 'The pipe retries what the engine does not take.'}{' '}
+              : 'The pipe retries failed inserts.'}{' '}
             <PageLink
               to="/o/$organizationId/services/$serviceId"
               params={{ organizationId, serviceId: service.id }}
               size="sm"
               underline="always"
             >
-              Look at the service
+              Open the service
             </PageLink>
           </Text>
         </Alert>
@@ -136,7 +136,7 @@ function When({ at }: { at: string }) {
   )
 }
 
-/** What is read, then where it is. */
+/** Source objects, then their location. */
 function originOf(pipe: Pipe): string[] {
   const { kafka, kinesis, objectStorage, postgres } = pipe.source
   switch (kindOf(pipe)) {
@@ -148,7 +148,7 @@ function originOf(pipe: Pipe): string[] {
       return [
         objectStorage!.url ?? [objectStorage!.azureContainerName, objectStorage!.path].filter(Boolean).join('/'),
         `${choiceTexts.objectStorageType[objectStorage!.type]}, ${objectStorage!.isContinuous ? 'continuously' : 'once'}`,
-        ...(objectStorage!.queueUrl === undefined ? [] : [`new files told of by the queue ${objectStorage!.queueUrl}`]),
+        ...(objectStorage!.queueUrl === undefined ? [] : [`new files from the queue ${objectStorage!.queueUrl}`]),
       ]
     case 'postgres':
       return [

@@ -1,7 +1,7 @@
 import { type Fact, NotSet } from '../components/facts.tsx'
 import type { FieldText } from '../components/pipe-fields.ts'
 
-/** Label and meaning of a field, with its value as it is shown. */
+/** Label and explanation of a field, with its shown value. */
 export function fact({ label, about }: FieldText, value: Fact['value'] | undefined): Fact {
   return { label, about, value: value === undefined || value === '' ? <NotSet /> : value }
 }

@@ -66,7 +66,7 @@ export function Postgres({ pipeId, source: { host, port, database, settings, tab
   )
 }
 
-/** A publication or a slot: the one that was named, or the one that Penstock makes. */
+/** Name of a publication or replication slot: the configured one, or the one that Penstock creates. */
 function Named({
   pipeId,
   settings: { replicationMode },
@@ -76,7 +76,7 @@ function Named({
   if (replicationMode === 'snapshot') return <NotSet>None: the tables are loaded once</NotSet>
   return (
     <>
-      <Code>{ownReplicationName(pipeId)}</Code> <NotSet>Made by Penstock</NotSet>
+      <Code>{ownReplicationName(pipeId)}</Code> <NotSet>Created by Penstock</NotSet>
     </>
   )
 }

@@ -106,7 +106,7 @@ function Kafka({ source }: { source: KafkaSource }) {
                 { label: schemaRegistryFields.authentication.label },
                 schemaRegistry.authentication
                   ? choiceTexts.kafkaAuthentication[schemaRegistry.authentication]
-                  : 'None: the registry asks for nothing',
+                  : 'None: the registry needs no authentication',
               ),
               ...(schemaRegistry.authentication ? [secret('User name and password')] : []),
               pem({ label: schemaRegistryFields.caCertificate.label }, schemaRegistry.caCertificate),
@@ -161,10 +161,10 @@ function queueFacts({ isContinuous, queueUrl, skipInitialLoad }: ObjectStorageSo
   if (!isContinuous) return []
   if (queueUrl === undefined)
     return [
-      fact({ label: objectStorageFields.queueUrl.label }, <NotSet>None: the store is listed again and again</NotSet>),
+      fact({ label: objectStorageFields.queueUrl.label }, <NotSet>None: the bucket is listed periodically</NotSet>),
     ]
   return [
-    fact({ label: objectStorageFields.queueUrl.label, about: 'Tells of new objects, and this pipe alone.' }, queueUrl),
+    fact({ label: objectStorageFields.queueUrl.label, about: 'Notifies this pipe of new objects.' }, queueUrl),
     fact(objectStorageFields.skipInitialLoad, yesNo(skipInitialLoad !== true)),
   ]
 }
@@ -172,8 +172,8 @@ function queueFacts({ isContinuous, queueUrl, skipInitialLoad }: ObjectStorageSo
 function ObjectStorage({ source }: { source: ObjectStorageSource }) {
   const { authentication } = source
   const isAzure = source.type === 'azureblobstorage'
-  /** An update may have stored what the type does not use; otherwise there is nothing to say of it. */
-  const ofUse = (isUsed: boolean, field: FieldText, text: string | undefined): Fact[] =>
+  /** Shows a field that the type does not use only if it has a value. */
+  const ifUsed = (isUsed: boolean, field: FieldText, text: string | undefined): Fact[] =>
     isUsed || text !== undefined ? [fact(field, text)] : []
   return (
     <Stack gap="lg">
@@ -181,9 +181,9 @@ function ObjectStorage({ source }: { source: ObjectStorageSource }) {
         <Facts
           facts={[
             fact(objectStorageFields.type, choiceTexts.objectStorageType[source.type]),
-            ...ofUse(!isAzure, objectStorageFields.url, source.url),
-            ...ofUse(isAzure, objectStorageFields.azureContainerName, source.azureContainerName),
-            ...ofUse(isAzure, objectStorageFields.path, source.path),
+            ...ifUsed(!isAzure, objectStorageFields.url, source.url),
+            ...ifUsed(isAzure, objectStorageFields.azureContainerName, source.azureContainerName),
+            ...ifUsed(isAzure, objectStorageFields.path, source.path),
             fact(objectStorageFields.format, choiceTexts.format[source.format]),
             fact(objectStorageFields.delimiter, source.delimiter && <Code>{source.delimiter}</Code>),
             fact(objectStorageFields.compression, choiceTexts.compression[source.compression]),
@@ -200,8 +200,8 @@ function ObjectStorage({ source }: { source: ObjectStorageSource }) {
               authentication ? choiceTexts.objectStorageAuthentication[authentication] : 'None: the objects are public',
             ),
             ...(authentication === 'IAM_USER' ? [secret('Access key')] : []),
-            ...ofUse(!isAzure, objectStorageFields.iamRole, source.iamRole),
-            ...ofUse(isAzure, objectStorageFields.connectionString, source.connectionString),
+            ...ifUsed(!isAzure, objectStorageFields.iamRole, source.iamRole),
+            ...ifUsed(isAzure, objectStorageFields.connectionString, source.connectionString),
           ]}
         />
       </Section>

@@ -1,4 +1,4 @@
-// How far each table of a postgres pipe has come; those that are being loaded first, since they are what people wait for.
+// Progress of the tables of a postgres pipe, loading tables first.
 import { Progress, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
@@ -12,24 +12,24 @@ type TableState = PipeTable['state']
 
 const order: TableState[] = ['loading', 'waiting', 'following', 'loaded']
 const stateTexts: Record<TableState, string> = {
-  waiting: 'Waits to be loaded',
-  loading: 'Is being loaded',
-  following: 'Follows the source',
+  waiting: 'Waiting to be loaded',
+  loading: 'Loading',
+  following: 'Replicating changes',
   loaded: 'Loaded',
 }
 const resyncTexts: Record<TableState, string> = {
   ...stateTexts,
-  waiting: 'Waits to be loaded again',
-  loading: 'Is being loaded again',
+  waiting: 'Waiting to be reloaded',
+  loading: 'Reloading',
 }
 const summaryTexts: Record<TableState, (count: string) => string> = {
-  loading: (count) => `${count} being loaded`,
+  loading: (count) => `${count} loading`,
   waiting: (count) => `${count} waiting`,
-  following: (count) => `${count} following the source`,
+  following: (count) => `${count} replicating changes`,
   loaded: (count) => `${count} loaded`,
 }
 
-/** At first, and more with each press of the button: a pipe may have a thousand. */
+/** Number of tables shown at first, and added by the button: a pipe may have a thousand. */
 const shownAtOnce = 50
 
 const columns: Column<PipeTable>[] = [
@@ -51,17 +51,17 @@ export function PipeTables({ organizationId, pipe }: { organizationId: string; p
   const read = useQuery(pipeMetricsQuery(organizationId, pipe.serviceId, pipe.id))
   const [shown, setShown] = useState(shownAtOnce)
   const tables = read.data?.result.tables
-  // Read every two seconds: as long as nothing has changed, neither the order nor a row is made again.
+  // Refetched every two seconds: unchanged rows keep their identity and are not rendered again.
   const sorted = useMemo(
     () => tables?.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state)) ?? [],
     [tables],
   )
-  // What keeps it from being read is told where the other figures are.
+  // The error is shown with the other metrics.
   if (!tables) return null
   return (
     <Section title="Tables" about={summaryOf(tables)}>
       <ListTable
-        caption="How far each table has come"
+        caption="Progress of each table"
         items={sorted.slice(0, shown)}
         keyOf={({ targetTable }) => targetTable}
         query={{
@@ -95,7 +95,7 @@ function Target({ table: { targetTable, isResync } }: { table: PipeTable }) {
       <span className="table-name">{targetTable}</span>
       {isResync && (
         <Text size="xs" c="dimmed">
-          Takes the place of the present table once it is loaded
+          Replaces the current table once it is loaded
         </Text>
       )}
     </>
@@ -106,12 +106,12 @@ function Load({ table }: { table: PipeTable }) {
   const { state, percent, secondsLeft } = table
   if (state === 'waiting') return <Rows>None yet</Rows>
   if (state !== 'loading')
-    return <Rows>{percent === null ? 'None: only changes are followed' : countOf(table.rowsLoaded, 'row')}</Rows>
+    return <Rows>{percent === null ? 'None: only changes are replicated' : countOf(table.rowsLoaded, 'row')}</Rows>
   return (
     <Stack gap={4}>
       {percent !== null && <Progress value={percent} w="100%" miw={160} aria-label={`Load of ${sourceOf(table)}`} />}
       <Text size="sm">
-        {[shareOf(table), secondsLeft === null ? [] : `${durationOf(secondsLeft)} left`].flat().join(', ')}
+        {[loadProgressOf(table), secondsLeft === null ? [] : `${durationOf(secondsLeft)} left`].flat().join(', ')}
       </Text>
     </Stack>
   )
@@ -126,7 +126,7 @@ function Rows({ children }: { children: string }) {
 }
 
 /** `12.5%, 1,200 of about 9,600 rows`. */
-function shareOf({ percent, rowsLoaded, rowsEstimated }: PipeTable): string[] {
+function loadProgressOf({ percent, rowsLoaded, rowsEstimated }: PipeTable): string[] {
   const rows =
     rowsEstimated === null
       ? countOf(rowsLoaded, 'row')

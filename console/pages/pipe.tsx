@@ -40,7 +40,7 @@ export function PipePage() {
   const navigate = useNavigate()
   if (!pipeRead.data || !serviceRead.data) return <LoadingPage />
   const { result: stored, etag } = pipeRead.data
-  // Whichever was read last: a state changes by itself.
+  // The most recently read state.
   const isNewer = metricsRead.dataUpdatedAt > pipeRead.dataUpdatedAt
   const pipe = { ...stored, state: (isNewer && metricsRead.data?.result.state) || stored.state }
   const service = serviceRead.data.result
@@ -113,7 +113,7 @@ export function PipePage() {
   )
 }
 
-/** Settings or scaling: the same table with other fields. */
+/** Settings or scaling, in the same table. */
 function PipeNumbers({
   part,
   organizationId,
@@ -139,7 +139,7 @@ function PipeNumbers({
       <FieldEditor
         {...common}
         title="Settings"
-        about="How the pipe reads and inserts. All kinds of pipes have the same twelve; those for object storage or streaming matter to such pipes only. A running pipe takes them on without a pause."
+        about="How the pipe reads and inserts. All kinds of pipes have the same twelve; those for object storage or streaming matter to such pipes only. A running pipe applies them without a pause."
         fields={settingFields}
         reason={isAdmin ? undefined : 'Only admins can change the settings of a pipe.'}
         label="Save settings"

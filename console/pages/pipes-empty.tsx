@@ -1,4 +1,4 @@
-// What stands in place of a list of pipes that has none, and the button that makes one.
+// Placeholder of an empty list of pipes, and the button to create one.
 import { Button } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useIsAdmin } from '../api/session.ts'

@@ -8,7 +8,7 @@ import { stateLabel } from '../components/state-badge.tsx'
 import { useSearchText } from '../components/use-search-text.ts'
 import type { PipeFilter } from '../routes.tsx'
 
-/** What is chosen stands in the address of the page. */
+/** The filter is stored in the URL. */
 export function PipeFilters({ organizationId, services }: { organizationId: string; services: Service[] }) {
   const filter = useSearch({ from: '/signed-in/o/$organizationId/pipes' })
   const navigate = useNavigate()

@@ -84,7 +84,7 @@ function useAllPipes(organizationId: string, onlyService: string | undefined) {
   const reads = useQueries({
     queries: asked.map(({ id }) => ({
       ...allPipesQuery(organizationId, id),
-      // One request each: with many services they are asked less often.
+      // One request per service: with many services the interval is longer.
       refetchInterval: Math.max(10_000, asked.length * 1_000),
       throwOnError: false,
     })),
@@ -93,7 +93,7 @@ function useAllPipes(organizationId: string, onlyService: string | undefined) {
     const { error, data } = reads[index]!
     return error && !data ? [{ service, error }] : []
   })
-  // As long as neither changes, its row is the same object: only rows that changed are rendered again.
+  // A row keeps its identity while pipe and service are unchanged, so that only changed rows are rendered again.
   const known = useRef(new WeakMap<Pipe, Row>())
   const rowOf = (pipe: Pipe, service: Service): Row => {
     const row = known.current.get(pipe)
@@ -110,8 +110,8 @@ function fits({ pipe, service }: Row, { state, kind, text }: PipeFilter): boolea
   if (state !== undefined && shownPipeState(pipe.state, service) !== state) return false
   if (kind !== undefined && kindOf(pipe) !== kind) return false
   if (text === undefined) return true
-  const wanted = text.toLowerCase()
-  return [pipe.name, pipe.id, service.name, ...tablesOf(pipe)].some((place) => place.toLowerCase().includes(wanted))
+  const lowerCased = text.toLowerCase()
+  return [pipe.name, pipe.id, service.name, ...tablesOf(pipe)].some((field) => field.toLowerCase().includes(lowerCased))
 }
 
 function listOf(names: string[]): string {

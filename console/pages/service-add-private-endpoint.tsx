@@ -41,7 +41,7 @@ export function AddPrivateEndpoint({
   const organization = useQuery(organizationQuery(organizationId)).data?.result
   const [id, setId] = useState('')
   const [typedDescription, setDescription] = useState('')
-  // The organization has one description for an endpoint; the API refuses another.
+  // An endpoint has one description per organization; the API refuses another.
   const known = organization?.privateEndpoints.find((endpoint) => endpoint.id === id)
   const description = known?.description ?? typedDescription
   const isAttached = service.privateEndpointIds.includes(id)
@@ -71,7 +71,7 @@ export function AddPrivateEndpoint({
           autoComplete="off"
           spellCheck={false}
           value={id}
-          // What is pasted often has a space at its end.
+          // Pasted text often has a trailing space.
           onChange={(value) => setId(value.trim())}
           data={others.map((endpoint) => endpoint.id)}
           renderOption={({ option }) => (
@@ -108,7 +108,7 @@ export function AddPrivateEndpoint({
           isSubmit
           onCancel={onCancel}
           disabled={id === '' || isAttached}
-          {...(isAttached ? { disabledReason: 'It is attached to this service already.' } : {})}
+          {...(isAttached ? { disabledReason: 'It is already attached to this service.' } : {})}
         />
       </Stack>
     </form>

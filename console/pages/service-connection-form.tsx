@@ -4,7 +4,7 @@ import type { FieldChange } from '../components/field-changes.ts'
 import { PasswordField } from '../components/password-field.tsx'
 import { type ServiceEdit, ServiceForm, withField } from './service-edit.tsx'
 
-/** How to sign in at the engine. The stored password is never shown, and never sent to another place. */
+/** URL and credentials of the engine. The stored password is never shown, and never sent to another URL. */
 export function ConnectionForm({
   edit,
   onDone,
@@ -63,7 +63,7 @@ export function ConnectionForm({
             value={draft.url ?? present.url}
             onChange={({ currentTarget: { value } }) => {
               const moved = withField(draft, 'url', value, present.url)
-              // The API asks for it with another URL: offered as soon as that is typed, and taken back with it.
+              // The API requires the password with another URL: the field appears with a changed URL and disappears with it.
               if (draft.url === undefined) setDraft({ password: '', ...moved })
               else if (moved.url === undefined && draft.password === '')
                 setDraft(withField(moved, 'password', undefined))

@@ -1,5 +1,5 @@
-// Changing a service: what was typed is kept apart from what was read, shown as the exact change, and sent with the version
-// that it is a change of.
+// State of the forms that change a service. The input is kept separate from the service, shown as the exact change, and sent
+// with the version that it is based on.
 import { Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { type ReactNode, useId, useState } from 'react'
@@ -19,22 +19,22 @@ export interface ServiceDraft {
   name?: string
   url?: string
   username?: string
-  /** There, also empty: it replaces the one that is stored. */
+  /** If set, even to an empty text, it replaces the stored password. */
   password?: string
   removedSources?: string[]
   addedSources?: { source: string; description: string }[]
 }
 
-/** All forms of a page share one, so that saving the first does not make the second outdated. */
+/** Shared by all forms of a page, so that saving one does not make the others outdated. */
 export interface ServiceEdit {
   organizationId: string
-  /** What the draft is a change of. Follows what is read as long as nothing is typed, then stays. */
+  /** The version that the draft is based on. Follows refetches while nothing is typed, then stays. */
   base: Answer<Service>
   draft: ServiceDraft
   setDraft: (draft: ServiceDraft) => void
   drop: (fields: (keyof ServiceDraft)[]) => void
   saved: (answer: Answer<Service>) => void
-  /** Reads the service again and keeps what was typed. */
+  /** Refetches the service and keeps the input. */
   reload: () => Promise<void>
 }
 
@@ -63,7 +63,7 @@ export function useServiceEdit(organizationId: string, live: Answer<Service>): S
   }
 }
 
-/** The draft with one more field, or without it when it is what the service has. */
+/** Sets a field of the draft, or removes it when it equals the service's value. */
 export function withField<Name extends keyof ServiceDraft>(
   draft: ServiceDraft,
   name: Name,
@@ -90,13 +90,13 @@ export function ServiceForm({
   edit: ServiceEdit
   title: string
   about: ReactNode
-  /** What of the draft belongs to this form. */
+  /** Draft fields of this form. */
   fields: (keyof ServiceDraft)[]
   patch: ServicePatch
   changes: FieldChange[]
   isComplete?: boolean
   label: string
-  /** Where `children` show what is wrong. */
+  /** Fields whose errors `children` show. */
   shownFields: string[]
   onDone?: () => void
   children: (errorAt: (field: string) => string | undefined) => ReactNode

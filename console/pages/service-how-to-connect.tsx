@@ -1,4 +1,4 @@
-// What to do at the cloud provider so that the engine is reached over its private network.
+// Steps at the cloud provider to reach the engine over a private network.
 import { Alert, Code, Group, List, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
@@ -55,7 +55,7 @@ function NoConfig({ service, error }: { service: Service; error: ReturnType<type
           is reached over it. Entries for several regions are separated by commas. Penstock reads the setting when it
           starts.
         </Text>
-        <Text size="sm">Private endpoints can be added to the service all the same.</Text>
+        <Text size="sm">Private endpoints can be added to the service anyway.</Text>
       </Stack>
     </Alert>
   )
@@ -132,8 +132,8 @@ function stepsFor(service: Service, { endpointServiceId, privateDnsHostname }: P
         },
         { title: 'Add its id here', text: `The id begins with vpce-. ${add}` },
         {
-          title: 'Make the private name lead to it',
-          text: 'When the endpoint is available, turn on "Private DNS names" for it. If the endpoint service has none, make a private hosted zone in Route 53 with a CNAME from this name to the DNS name of the endpoint:',
+          title: 'Point the private DNS name to it',
+          text: 'When the endpoint is available, turn on "Private DNS names" for it. If the endpoint service has none, create a private hosted zone in Route 53 with a CNAME from this name to the DNS name of the endpoint:',
           copy: { text: privateDnsHostname, label: 'private DNS name' },
         },
         use,
@@ -155,15 +155,15 @@ function stepsFor(service: Service, { endpointServiceId, privateDnsHostname }: P
         },
         {
           title: 'Add its PSC connection id here',
-          text: `It is a number, which this tells. ${add}`,
+          text: `It is a number, which this command prints. ${add}`,
           copy: {
             text: `gcloud compute forwarding-rules describe <endpoint> --region=${region} --format='value(pscConnectionId)'`,
             label: 'command',
           },
         },
         {
-          title: 'Make the private name lead to it',
-          text: 'Make a private zone in Cloud DNS with an A record from this name to the reserved address:',
+          title: 'Point the private DNS name to it',
+          text: 'Create a private zone in Cloud DNS with an A record from this name to the reserved address:',
           copy: { text: privateDnsHostname, label: 'private DNS name' },
         },
         use,
@@ -185,15 +185,15 @@ function stepsFor(service: Service, { endpointServiceId, privateDnsHostname }: P
         },
         {
           title: 'Add its resource id here',
-          text: `It begins with /subscriptions/, and this tells it. ${add}`,
+          text: `It begins with /subscriptions/, and this command prints it. ${add}`,
           copy: {
             text: 'az network private-endpoint show --name <endpoint> --resource-group <group> --query id --output tsv',
             label: 'command',
           },
         },
         {
-          title: 'Make the private name lead to it',
-          text: 'Make a private DNS zone, linked to the network, with an A record from this name to the private address of the endpoint:',
+          title: 'Point the private DNS name to it',
+          text: 'Create a private DNS zone, linked to the network, with an A record from this name to the private address of the endpoint:',
           copy: { text: privateDnsHostname, label: 'private DNS name' },
         },
         use,

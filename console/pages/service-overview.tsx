@@ -89,7 +89,7 @@ function ChangeConnection({ organizationId, service }: { organizationId: string;
   )
 }
 
-/** A service shows 1000 at the most. */
+/** A service lists at most 1000. */
 function attachedText(count: number): string {
   if (count === 0) return 'None attached'
   return count === 1000 ? '1000 or more attached' : `${count} attached`

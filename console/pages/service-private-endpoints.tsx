@@ -24,7 +24,7 @@ export function PrivateEndpoints({ organizationId, service }: { organizationId: 
   const isAdmin = useIsAdmin(organizationId)
   const query = useInfiniteQuery({
     ...privateEndpointsQuery(organizationId, service.id),
-    // The other parts of the page stay.
+    // The other parts of the page stay visible.
     throwOnError: false,
   })
   const endpoints = itemsOf(query)
@@ -123,7 +123,7 @@ function columnsFor(isAdmin: boolean, detach: (endpoint: PrivateEndpoint) => voi
       cell: ({ cloudProvider, region }) => `${providerNames[cloudProvider]} ${region}`,
     },
     {
-      label: 'What can be done',
+      label: 'Actions',
       isLabelHidden: true,
       align: 'right',
       cell: (endpoint) => (
@@ -140,7 +140,7 @@ function columnsFor(isAdmin: boolean, detach: (endpoint: PrivateEndpoint) => voi
   ]
 }
 
-/** Ids of Azure are long, and differ at their end: they are never cut. */
+/** Azure ids are long and differ at the end, so they are not shortened. */
 function EndpointId({ id }: { id: string }) {
   return (
     <Group gap={4} wrap="nowrap" align="flex-start">

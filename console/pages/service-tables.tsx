@@ -1,4 +1,4 @@
-// The tables of a service with their sizes, read from the engine.
+// Tables of a service with row counts and sizes, read from the engine.
 import { useQuery } from '@tanstack/react-query'
 import type { Service } from '../../src/client/shapes.ts'
 import { serviceTablesQuery } from '../api/queries.ts'

@@ -18,14 +18,14 @@ import { Time } from '../components/time.tsx'
 
 const rowsAtOnce = 100
 
-/** Page by page, or those in a state: the API cannot look for these, so that all are read. */
-function useServices(organizationId: string, wanted: string | undefined) {
-  const isFiltered = wanted !== undefined
+/** Services by page, or by state: the API has no filter by state, so all are read. */
+function useServices(organizationId: string, chosenState: string | undefined) {
+  const isFiltered = chosenState !== undefined
   const paged = useInfiniteQuery({ ...servicesQuery(organizationId), enabled: !isFiltered })
   const all = useQuery({ ...allServicesQuery(organizationId), enabled: isFiltered })
   const [shownRows, setShownRows] = useState(rowsAtOnce)
   if (!isFiltered) return { services: itemsOf(paged), query: paged, hasAny: itemsOf(paged).length > 0 }
-  const found = (all.data ?? []).filter(({ state }) => state === wanted)
+  const found = (all.data ?? []).filter(({ state }) => state === chosenState)
   return {
     services: found.slice(0, shownRows),
     query: {
@@ -40,8 +40,8 @@ function useServices(organizationId: string, wanted: string | undefined) {
 
 export function ServicesPage() {
   const { organizationId } = useParams({ from: '/signed-in/o/$organizationId/services' })
-  const { state: wanted } = useSearch({ from: '/signed-in/o/$organizationId/services' })
-  const { services, query, hasAny } = useServices(organizationId, wanted)
+  const { state: chosenState } = useSearch({ from: '/signed-in/o/$organizationId/services' })
+  const { services, query, hasAny } = useServices(organizationId, chosenState)
   const columns = useMemo(() => columnsFor(organizationId), [organizationId])
   return (
     <Page
@@ -49,9 +49,9 @@ export function ServicesPage() {
       about="The ClickHouse engines that pipes write to. Penstock checks each of them every 30 seconds."
       actions={hasAny && <RegisterButton organizationId={organizationId} />}
     >
-      {wanted !== undefined && (
+      {chosenState !== undefined && (
         <Text size="sm">
-          Only services in the state {stateLabel(wanted as Service['state'])}.{' '}
+          Only services in the state {stateLabel(chosenState as Service['state'])}.{' '}
           <PageLink size="sm" underline="always" to="/o/$organizationId/services" params={{ organizationId }}>
             Show all services
           </PageLink>
@@ -65,7 +65,7 @@ export function ServicesPage() {
         query={query}
         minWidth={760}
         empty={
-          wanted !== undefined ? (
+          chosenState !== undefined ? (
             <EmptyState title="No service is in this state now">States change as the engines are checked.</EmptyState>
           ) : (
             <EmptyState title="No services yet" action={<RegisterButton organizationId={organizationId} />}>

@@ -1,16 +1,16 @@
-// Why somebody who came back from the OpenID provider was not let in. The codes are those of src/accounts/oidc.ts.
+// Errors of a sign-in with the OpenID provider. The codes are from src/accounts/oidc.ts.
 import { Alert, Text } from '@mantine/core'
 
 const sentences: Record<string, (provider: string) => string> = {
   oidc_unreachable: (provider) =>
-    `${provider} does not answer, or is not set up as it should be. Try again in a moment; if it stays so, tell whoever runs this Penstock.`,
+    `${provider} does not answer, or is misconfigured. Try again later; if it persists, contact the operator of this Penstock.`,
   oidc_attempt_expired: (provider) =>
     `This sign-in was not begun in this browser, or it took longer than ten minutes. Begin again with the button of ${provider}.`,
   oidc_denied: (provider) => `${provider} did not let you in, or you went back. Begin again when you are ready.`,
   oidc_failed: (provider) =>
-    `The answer of ${provider} could not be accepted. Try again; if it stays so, tell whoever runs this Penstock.`,
+    `The answer of ${provider} could not be accepted. Try again; if it persists, contact the operator of this Penstock.`,
   oidc_email_missing: (provider) =>
-    `${provider} did not tell your email address, so your account cannot be found. Whoever runs ${provider} can have it told.`,
+    `${provider} did not send your email address, so your account cannot be found. The operator of ${provider} can enable it.`,
   oidc_email_not_verified: (provider) =>
     `${provider} has not verified your email address, so it cannot be trusted to be yours. Verify it there, then sign in again.`,
   oidc_other_identity: (provider) =>

@@ -1,5 +1,5 @@
-// Signing in with a link from the operator. It is asked for with a button that names the account: a program that only opens the
-// page leaves the link unused, and nobody is signed in to an account that is not theirs without seeing it.
+// Signing in with a link from the operator. A button with the account name confirms it, so that a program that only opens the
+// page does not use up the link, and nobody is signed in to another account unknowingly.
 import { Button, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useLocation } from '@tanstack/react-router'
@@ -11,7 +11,7 @@ import { CardPage } from '../components/card-page.tsx'
 import { LoadingPage } from '../components/loading.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 
-/** The token behind `#` of the address that the page was opened with. */
+/** The token from the URL fragment. */
 export function useLinkToken(): string | undefined {
   const hash = useLocation({ select: (location) => location.hash })
   const [token, setToken] = useState<string>()
@@ -19,7 +19,7 @@ export function useLinkToken(): string | undefined {
   useEffect(() => {
     if (!isToken) return
     setToken(hash)
-    // Out of the address bar and of the browser's history: it is a secret.
+    // Removes the secret from the address bar and the history.
     window.history.replaceState(window.history.state, '', window.location.pathname + window.location.search)
   }, [hash, isToken])
   return isToken ? hash : token
@@ -34,7 +34,7 @@ export function SignInWithLink({
   token: string
   session: Session
   onSignedIn(): void
-  /** Without the link. */
+  /** Continues without the link. */
   onGoOn(): void
 }) {
   const sessionChanged = useSessionChange()
@@ -42,7 +42,7 @@ export function SignInWithLink({
   const look = useQuery({
     queryKey: ['sign-in-link', token],
     queryFn: () => account.lookAtLink(token),
-    // Once it is used there is nothing to look at any more.
+    // A used link cannot be read any more.
     enabled: !isUsed,
     staleTime: Number.POSITIVE_INFINITY,
     throwOnError: false,

@@ -140,9 +140,9 @@ function NoWayIn() {
             password.
           </Text>
           <Text size="sm" component="div">
-            <b>You have no password, or have forgotten it:</b> ask whoever runs this Penstock for a sign-in link. They
-            make one with <Code style={{ whiteSpace: 'nowrap' }}>penstock link --email …</Code>; it signs you in once,
-            and you can set a new password in your account then.
+            <b>You have no password, or have forgotten it:</b> ask the operator of this Penstock for a sign-in link.
+            They create one with <Code style={{ whiteSpace: 'nowrap' }}>penstock link --email …</Code>; it signs you in
+            once, and you can set a new password in your account then.
           </Text>
         </Stack>
       )}

@@ -1,4 +1,4 @@
-// Before anything is drawn: a page that is light for a moment and then dark hurts the eyes.
+// Sets the color scheme before the first paint, to avoid a flash of the light theme.
 {
   const chosen = localStorage.getItem('penstock-color-scheme')
   const isDark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Visitor } from '../../test/console-visitor.ts'
-import { onBothDatabases } from '../../test/harness.ts'
+import { Visitor } from '../../test/harness/console-visitor.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 import { insertUser } from '../members/store.ts'
 

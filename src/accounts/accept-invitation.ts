@@ -1,6 +1,6 @@
 import { insertActivity } from '../activities/store.ts'
-import { InvitationToken, loadValidInvitation } from '../invitations/invitation.ts'
-import { removeInvitation } from '../invitations/store.ts'
+import { InvitationToken } from '../invitations/invitation.ts'
+import { loadValidInvitation, removeInvitation } from '../invitations/store.ts'
 import { newId } from '../lib/id.ts'
 import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
@@ -15,8 +15,8 @@ import { AccountName, NewPassword, passwordProblems } from './account.ts'
 import { insertAccount } from './store.ts'
 
 /**
- * Makes a member of whoever has the link. Somebody new gets an account with it and is signed in; somebody who has one must be
- * signed in to it: a link that has come into other hands must not open it.
+ * Adds the holder of the link as a member. A new person gets an account and is signed in. A person with an account must already be
+ * signed in to it, so that a leaked link cannot open the account.
  */
 export const acceptInvitation = consoleAction({
   id: 'acceptInvitation',
@@ -41,13 +41,13 @@ export const acceptInvitation = consoleAction({
     else problems.push(...passwordProblems('password', password, invitation.email))
     if (problems.length > 0) throw invalidBody(problems)
     const { hashPassword } = await import('../lib/password.ts')
-    return { passwordHash: await hashPassword(password!, { standing: 'known', lane: invitation.email }) }
+    return { passwordHash: await hashPassword(password!, { standing: 'known', queueKey: invitation.email }) }
   },
   async run(context, { body: { token, name }, prepared: { passwordHash } }) {
     const { sql, vault, now, signedIn, requestId, address, userAgent } = context
     const { organizationId, organizationName } = await loadValidInvitation(sql, vault, token, now)
     const sealedMs = await lockOrganization(sql, organizationId)
-    // Looked at again: until the lock was there, another request may have accepted it.
+    // Read again under the lock: another request may have accepted it.
     const { invitation } = await loadValidInvitation(sql, vault, token, now)
     const { id, email } = invitation
 
@@ -55,7 +55,7 @@ export const acceptInvitation = consoleAction({
     if (known && signedIn?.userId !== known.id) throw signInNeeded(email)
     const userId = known?.id ?? newId()
     if (!known) {
-      // `prepare` has asked for both: an account that was there then is still there.
+      // `prepare` requires both when there is no account, and accounts are never deleted.
       const account = { id: userId, name: name!, email, passwordHash: passwordHash!, now }
       if (!(await insertAccount(sql, account))) throw signInNeeded(email)
     }

@@ -6,7 +6,7 @@ const email = 'amara.okafor@northwind.example'
 const sentenceOf = (password: string): string | undefined => passwordProblems('password', password, email)[0]?.detail
 
 describe('the rules of a password', () => {
-  it('accept what is long, whatever it is made of', () => {
+  it('accept a long password of any characters', () => {
     for (const password of [
       'correct horse battery',
       'ходят слухи о дожде',
@@ -28,7 +28,7 @@ describe('the rules of a password', () => {
     }
   })
 
-  it('refuse what everybody tries first', () => {
+  it('reject passwords that everybody tries first', () => {
     const email = 'must not be the email address'
     const few = 'must not repeat the same few characters'
     const sequence = 'must not be a sequence of neighbouring letters, digits or keys'
@@ -64,7 +64,7 @@ describe('the rules of a password', () => {
 })
 
 describe('the name that a provider gives', () => {
-  it('is made to fit', () => {
+  it('is cleaned and cut', () => {
     assert.equal(nameOf('  Noor\u0000\nHaddad\u202e '), 'Noor Haddad')
     assert.equal(nameOf('\u200b '), undefined)
     assert.equal(nameOf(undefined), undefined)

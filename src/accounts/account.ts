@@ -1,4 +1,4 @@
-// An account is a person who can sign in: the same one in every organization that they are a member of.
+// An account is a person who can sign in. One account serves all organizations of the person.
 import type { FieldProblem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 
@@ -15,16 +15,16 @@ export const AccountName = Type.String({
 const shortestPassword = 12
 const longestPassword = 256
 
-/** The rules of a new password are told by `passwordProblems`: only its greatest length is part of the shape. */
+/** `passwordProblems` checks the other rules. */
 export const NewPassword = Type.String({ maxLength: longestPassword, secret: true, writeOnly: true })
 
 export const CurrentPassword = Type.String({ maxLength: longestPassword, secret: true, writeOnly: true })
 
-/** With their letters as they are after `plainLetters`. */
+/** Matched against the result of `plainLetters`. */
 const onlyCommonWords =
   /^(?:password|passwort|passphrase|penstock|administrator|admin|welcome|letmein|changeme|iloveyou|qwerty|azerty|secret|monkey|dragon|login|test)+$/
 
-/** What is typed by moving a finger along. */
+/** Keyboard and alphabet sequences, in both directions. */
 const sequences = [
   'abcdefghijklmnopqrstuvwxyz',
   '01234567890',
@@ -38,8 +38,8 @@ const sequences = [
   .map((sequence) => sequence.repeat(Math.ceil(longestPassword / sequence.length) + 1))
 
 /**
- * What is wrong with a password that somebody wants to have, as sentences about the field that it was sent in. There are no
- * rules of composition: they make passwords worse. What must stay out is what everybody tries first.
+ * Validates a new password; `path` names the field that it was sent in. There are no composition rules, because they make passwords
+ * worse. Only passwords that attackers try first are rejected.
  */
 export function passwordProblems(path: string, password: string, email: string): FieldProblem[] {
   const length = [...password].length
@@ -73,12 +73,12 @@ const disguises: Record<string, string> = {
   '5': 's',
 }
 
-/** Letters behind the signs that people write for them, and nothing else. */
+/** Replaces digits and signs by the letters that they stand for, and removes all others. */
 function plainLetters(text: string): string {
   return text.replaceAll(/[^a-z]/g, (sign) => disguises[sign] ?? '')
 }
 
-/** A name that a provider gave, so that it fits; undefined when nothing of it is left. */
+/** A provider's name without control characters, cut to the maximum length; undefined when nothing is left. */
 export function nameOf(text: string | undefined): string | undefined {
   const name = text?.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]+/gu, ' ').trim() ?? ''
   return name === '' ? undefined : [...name].slice(0, longestName).join('').trim()

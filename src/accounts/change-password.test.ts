@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Visitor } from '../../test/console-visitor.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { stopClock } from '../../test/stopped-clock.ts'
+import { Visitor } from '../../test/harness/console-visitor.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { stopClock } from '../../test/harness/stopped-clock.ts'
 import { hashPassword } from '../lib/password.ts'
 
 const first = 'correct horse battery'
 const second = 'staple of another kind'
 
 onBothDatabases('changePassword', (app) => {
-  /** Somebody in two browsers, with a password unless it is empty. */
+  /** A person signed in in two browsers, without a password if it is empty. */
   async function setUp(currentPassword = first) {
     const userId = await app().addMember(app().sample.organizationId, 'developer')
     const email = `${userId}@northwind.example`
@@ -69,7 +69,7 @@ onBothDatabases('changePassword', (app) => {
       const late = await change({ newPassword: second }, visitor)
       assert.equal(late.body.error, 'BAD_REQUEST: currentPassword is missing: this account has a password')
       assert.equal(await begin(840), true)
-      // What is sent is compared all the same.
+      // A current password that is sent is still compared.
       assert.equal((await change({ currentPassword: second, newPassword: second }, visitor)).status, 403)
       assert.equal((await change({ newPassword: second }, visitor)).status, 200)
       assert.equal(await signIn(first), 401)
@@ -107,7 +107,7 @@ onBothDatabases('changePassword', (app) => {
       }
     })
 
-    it('wants no current password from somebody who has none', async () => {
+    it('requires no current password from somebody who has none', async () => {
       const { change } = await setUp('')
       const { status, body } = await change({ currentPassword: first, newPassword: second })
       assert.equal(status, 400)

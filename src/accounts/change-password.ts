@@ -8,8 +8,8 @@ import { CurrentPassword, NewPassword, passwordProblems } from './account.ts'
 import { setPasswordHash } from './store.ts'
 
 /**
- * Also sets the first password of somebody who has just signed in without one, and that of somebody who has just come by a link.
- * All other sessions of the person end, and no link for them works any more.
+ * Changes the password, or sets it without the current one shortly after a sign-in (`mayReplacePassword`).
+ * Ends all other sessions of the person and invalidates their sign-in links.
  */
 export const changePassword = consoleAction({
   id: 'changePassword',
@@ -21,12 +21,12 @@ export const changePassword = consoleAction({
     { additionalProperties: false },
   ),
   result: NoResult,
-  // Whoever has taken over a session must not guess the password with it, nor keep the person from changing it in another one.
+  // Per session: a hijacked session cannot guess the password, and cannot lock out the person's other sessions.
   guarded: (_body, { signedIn }) => `current password in session ${signedIn!.sessionId}`,
   async prepare({ sql, signedIn, now }, { body: { currentPassword, newPassword } }) {
     const { hashPassword, verifyPassword } = await import('../lib/password.ts')
     const { userId, sessionId } = signedIn!
-    const asker = { standing: 'known', lane: userId } as const
+    const asker = { standing: 'known', queueKey: userId } as const
     const { email, passwordHash: presentHash } = (await findPerson(sql, userId))!
     const session = await findSessionOf(sql, { id: sessionId, userId }, now)
     const problems = passwordProblems('newPassword', newPassword, email)
@@ -50,9 +50,9 @@ export const changePassword = consoleAction({
   },
   async run({ sql, signedIn, now }, { prepared: { presentHash, passwordHash } }) {
     const { userId, sessionId } = signedIn!
-    // It may have been changed since it was compared.
+    // May have changed since `prepare` compared it.
     if ((await lockPerson(sql, userId))?.passwordHash !== presentHash) throw wrongPassword()
-    // Sessions of the person end under the same lock: who has lost theirs must not come back with a password.
+    // Sessions end under the same lock: a session that was ended must not set a password.
     if (!(await findSessionOf(sql, { id: sessionId, userId }, now))) {
       throw new Problem('unauthorized', 'your session has ended; sign in again')
     }

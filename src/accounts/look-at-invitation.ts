@@ -1,10 +1,11 @@
-import { InvitationToken, loadValidInvitation } from '../invitations/invitation.ts'
+import { InvitationToken } from '../invitations/invitation.ts'
+import { loadValidInvitation } from '../invitations/store.ts'
 import { Type } from '../lib/schema.ts'
 import { MemberRole } from '../members/member.ts'
 import { consoleAction } from '../operation/console-action.ts'
 import { findPersonByEmail } from '../sessions/store.ts'
 
-/** Reads only. A POST, so that the token is in no URL and so in no log. */
+/** Read-only. POST keeps the token out of URLs and logs. */
 export const lookAtInvitation = consoleAction({
   id: 'lookAtInvitation',
   method: 'POST',
@@ -23,7 +24,7 @@ export const lookAtInvitation = consoleAction({
     },
     { additionalProperties: false },
   ),
-  /** On a reader: wrong tokens must not take the time of writes. */
+  /** Uses a read connection, so that wrong tokens do not block writes. */
   async prepare({ sql, vault, now }, { body }) {
     const { invitation, organizationName } = await loadValidInvitation(sql, vault, body.token, now)
     const { email, role, expireAt } = invitation

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { after, describe, it } from 'node:test'
-import { origin, sessionCookie, Visitor } from '../../test/console-visitor.ts'
-import { onBothDatabases, openTestApp } from '../../test/harness.ts'
-import { type Claims, startOpenidProvider } from '../../test/openid-provider.ts'
+import { origin, sessionCookie, Visitor } from '../../test/harness/console-visitor.ts'
+import { onBothDatabases, openTestApp } from '../../test/harness/test-app.ts'
+import { type Claims, startOpenidProvider } from '../../test/fakes/openid-provider.ts'
 import { hashPassword } from '../lib/password.ts'
 import { Secret } from '../lib/secret.ts'
 import { oidcProblems, pageOfConsole } from './oidc.ts'
@@ -34,7 +34,7 @@ onBothDatabases(
       }
       return { userId, claims, visitor: new Visitor(app()) }
     }
-    /** To the provider and up to the way back. */
+    /** Signs in at the provider, up to the redirect back. */
     async function visit(visitor: Visitor, claims: Claims | null, to = '/console/members'): Promise<string> {
       const start = await visitor.request('GET', `/console/oidc/start?to=${encodeURIComponent(to)}`)
       assert.equal(start.status, 303)
@@ -86,7 +86,7 @@ onBothDatabases(
         }
       })
 
-      it('nobody beside the person: what let others in before the identity was bound ends', async () => {
+      it('only the person: sessions and links from before the identity was bound end', async () => {
         const { userId, claims, visitor } = await setUp()
         const email = claims.email!
         const passwordHash = await hashPassword('correct horse battery')
@@ -108,7 +108,7 @@ onBothDatabases(
         assert.equal((await other.request('POST', '/console/api/session/link', { token })).status, 401)
         assert.equal((await bystander.session()).signedIn, true)
 
-        // Only the first time: what the person makes afterwards stays.
+        // Only the first time: later sessions and links stay.
         await other.request('POST', '/console/api/session/link', { token: await makeLink() })
         const later = await makeLink()
         assert.equal((await signIn(new Visitor(app()), claims)).status, 200)
@@ -201,7 +201,7 @@ onBothDatabases(
         assert.equal((await visitor.session()).signedIn, false)
       })
 
-      it('people who are neither known nor invited, and makes nothing of them', async () => {
+      it('people who are neither known nor invited, and stores nothing of them', async () => {
         const { claims, visitor } = await setUp()
         const users = await countOf('users')
         for (const to of ['/console/members', '/console/invitations/accept']) {
@@ -221,13 +221,13 @@ onBothDatabases(
         assert.equal((await other.session()).signedIn, false)
       })
 
-      it('a way back that was not begun in this browser', async () => {
+      it('a callback of a sign-in that was not started in this browser', async () => {
         const { claims, visitor } = await setUp()
         const attacker = new Visitor(app())
         const returned = await visit(attacker, claims)
         assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
 
-        // In the middle of an attempt of their own.
+        // During an attempt of their own.
         await visitor.request('GET', '/console/oidc/start')
         assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
         assert.equal((await visitor.session()).signedIn, false)
@@ -259,7 +259,7 @@ onBothDatabases(
         assert.equal(problemOf(await visitor.request('GET', returned)), 'oidc_attempt_expired')
       })
 
-      it('a way back that is used again', async () => {
+      it('a callback that is used again', async () => {
         const { claims, visitor } = await setUp()
         const returned = await visit(visitor, claims)
         const attempt = visitor.cookies.get(attemptCookie)!
@@ -321,7 +321,7 @@ onBothDatabases(
       app().logged.length = 0
       const { headers } = await visitor.request('GET', returned)
       const log = app().logged.join('')
-      assert.match(log, /oidc_email_not_verified: nobody is bound to the identity/)
+      assert.match(log, /oidc_email_not_verified: no account is bound to the identity/)
       assert.ok(log.includes(String(headers['x-request-id'])))
       const code = new URL(returned, origin).searchParams.get('code')!
       for (const secret of [provider.clientSecret, code, claims.email!]) assert.ok(!log.includes(secret))
@@ -380,12 +380,12 @@ describe('a provider that does not answer', () => {
   })
 })
 
-describe('the codes of what can go wrong', () => {
+describe('the codes of failed sign-ins', () => {
   it('each have a sentence in the console and an explanation for operators', () => {
     for (const file of ['console/pages/sign-in-open-id-problem.tsx', 'docs/operating.md']) {
       const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
-      const told = new Set([...text.matchAll(/\boidc_[a-z_]+/g)].map(([code]) => code))
-      assert.deepEqual([...told].sort(), Object.keys(oidcProblems).sort(), file)
+      const explained = new Set([...text.matchAll(/\boidc_[a-z_]+/g)].map(([code]) => code))
+      assert.deepEqual([...explained].sort(), Object.keys(oidcProblems).sort(), file)
     }
   })
 })

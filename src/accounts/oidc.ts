@@ -1,6 +1,5 @@
-// Signing in with an OpenID provider: the authorization code flow with PKCE, state and nonce. What has to be remembered while
-// the person is at the provider travels in a cookie, sealed; the server keeps nothing. Who comes back is found by issuer and
-// subject, or, once, by an email address that the provider says it has verified.
+// Sign-in with OpenID Connect: authorization code flow with PKCE, state and nonce. The attempt is kept in a sealed cookie; the server
+// stores nothing. A person is found by issuer and subject, or the first time by an email address that the provider has verified.
 import type { Configuration } from 'openid-client'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { describeError } from '../lib/describe-error.ts'
@@ -9,28 +8,27 @@ import type { Secret } from '../lib/secret.ts'
 import { formats } from '../lib/shape.ts'
 import type { SealContext, Vault } from '../lib/vault.ts'
 import { nameOf } from './account.ts'
-import type { OidcSignIn } from './sign-in-with-oidc.ts'
 
 export interface OidcSettings {
-  /** To the letter as the provider names itself. */
+  /** Must equal the `issuer` of the provider's metadata. */
   issuer: string
   clientId: string
   clientSecret: Secret
-  /** What the button says. */
+  /** Shown on the sign-in button. */
   name: string
 }
 
-/** Why somebody was not let in. The console has a sentence for each; it gets the code as `/console/sign-in?problem=…`. */
+/** Reasons of a failed sign-in. The console gets the code as `/console/sign-in?problem=…` and has a sentence for each. */
 export const oidcProblems = {
-  oidc_unreachable: 'the provider does not answer or is not set up as it should be',
-  oidc_attempt_expired: 'the way back did not belong to a sign-in that was begun in this browser within ten minutes',
-  oidc_denied: 'the provider did not let the person in, or the person went back',
-  oidc_failed: 'what the provider answered was not acceptable',
-  oidc_email_missing: 'nobody is bound to the identity, and the provider did not tell its email address',
+  oidc_unreachable: 'the provider does not answer or its configuration is invalid',
+  oidc_attempt_expired: 'the callback does not match a sign-in that was started in this browser in the last 10 minutes',
+  oidc_denied: 'the provider denied the sign-in, or the person cancelled it',
+  oidc_failed: 'the response of the provider is invalid',
+  oidc_email_missing: 'no account is bound to the identity, and the provider did not send an email address',
   oidc_email_not_verified:
-    'nobody is bound to the identity, and the provider did not say that its email address is verified',
+    'no account is bound to the identity, and the provider did not report the email address as verified',
   oidc_other_identity: 'the account with the email address is bound to another identity of the provider',
-  oidc_invited: 'the person has no account but an invitation, and did not come from its page',
+  oidc_invited: 'the person has an invitation but no account, and did not start from the invitation page',
   oidc_unknown_person: 'the person has neither an account nor an invitation',
   oidc_busy: 'too many sign-ins from this network are waiting for the provider',
 } as const
@@ -47,7 +45,7 @@ class OidcError extends Error {
   }
 }
 
-/** What must be the same when the person comes back. */
+/** Checked when the browser returns from the provider. */
 interface Attempt {
   state: string
   nonce: string
@@ -58,29 +56,37 @@ interface Attempt {
 
 export const attemptSeconds = 600
 
-const attemptPlace: SealContext = { organizationId: '', table: 'cookies', row: 'oidc', field: 'attempt' }
+const attemptContext: SealContext = { organizationId: '', table: 'cookies', row: 'oidc', field: 'attempt' }
 
 const firstPage = '/console/'
 
-/** Who the provider says has come. */
+/** The identity that the provider asserts. */
 export interface OidcPerson {
-  /** The issuer and the subject: the name of a person at one provider that never changes. */
+  /** Issuer and subject: the permanent identifier of a person at a provider. */
   oidcSubject: string
   email: string | undefined
   emailVerified: boolean
   name: string | undefined
 }
 
+export interface OidcSignIn {
+  person: OidcPerson
+  /** The page that the sign-in was started for. */
+  to: string
+  address: string
+  userAgent: string
+}
+
 export interface OidcParts {
   settings: OidcSettings
   publicUrl: string
   vault: Vault
-  /** Lets the person in who has come back. */
+  /** Opens a session for the person who returned. */
   signIn(input: OidcSignIn): Promise<{ sessionToken: string } | { problem: OidcProblem }>
   log: Log
 }
 
-/** How the browser comes back. */
+/** The callback request. */
 export interface OidcReturn {
   query: string
   /** The cookie that `begin` gave it. */
@@ -104,7 +110,7 @@ export class OidcFlow {
     return `${this.#parts.publicUrl}/console/oidc/callback`
   }
 
-  /** Where to send the browser, and what it must bring back. */
+  /** Returns the URL of the provider and the sealed attempt for the cookie. */
   async begin(to: string | undefined): Promise<{ location: string; attempt: string }> {
     const client = await import('openid-client')
     const configuration = await this.#discover()
@@ -123,10 +129,10 @@ export class OidcFlow {
       code_challenge: await client.calculatePKCECodeChallenge(attempt.codeVerifier),
       code_challenge_method: 'S256',
     })
-    return { location: location.href, attempt: this.#parts.vault.seal(JSON.stringify(attempt), attemptPlace) }
+    return { location: location.href, attempt: this.#parts.vault.seal(JSON.stringify(attempt), attemptContext) }
   }
 
-  /** Where to go on to, and with which session. `query` is what the provider added to our address, with its `?`. */
+  /** Returns the page to open and the token of the new session. `query` begins with `?`. */
   async finish({
     query,
     attempt: sealed,
@@ -143,7 +149,7 @@ export class OidcFlow {
 
   async #identify(query: string, attempt: Attempt): Promise<OidcPerson> {
     const returned = new URL(`${this.redirectUri}${query}`)
-    // Asked before anything else is believed, also of an answer that only says why it failed.
+    // Checked first, also for an error response.
     if (returned.searchParams.get('state') !== attempt.state) throw new OidcError('oidc_attempt_expired')
     const client = await import('openid-client')
     const configuration = await this.#discover()
@@ -166,14 +172,14 @@ export class OidcFlow {
     }
   }
 
-  /** Where the attempt was to lead, also when its time is over; undefined when it is not one of ours. */
+  /** The page that the attempt was started for, even if it has expired; undefined if the cookie cannot be opened. */
   pageOfAttempt(sealed: string | undefined): string | undefined {
     return this.#unsealAttempt(sealed)?.to
   }
 
   #unsealAttempt(sealed: string | undefined): Attempt | undefined {
     try {
-      return sealed === undefined ? undefined : (JSON.parse(this.#parts.vault.open(sealed, attemptPlace)) as Attempt)
+      return sealed === undefined ? undefined : (JSON.parse(this.#parts.vault.open(sealed, attemptContext)) as Attempt)
     } catch {
       return undefined
     }
@@ -185,7 +191,7 @@ export class OidcFlow {
     return attempt
   }
 
-  /** What the provider says about itself, asked when it is first needed; a failure is not remembered. */
+  /** The provider's metadata, loaded on first use and cached for an hour; failures are not cached. */
   async #discover(): Promise<Configuration> {
     if (!this.#discovery || this.#discovery.atMs + discoveryKeptMs < performance.now()) {
       this.#discovery = { configuration: discover(this.#parts.settings), atMs: performance.now() }
@@ -199,7 +205,7 @@ export class OidcFlow {
     }
   }
 
-  /** The code for the console, and a line for the operator: the kind of failure only, since a provider may quote what it was sent. */
+  /** Returns the code for the console and logs the kind of failure, without the provider's text: it may quote secrets. */
   explain(error: unknown, requestId: string): OidcProblem {
     const problem = error instanceof OidcError ? error.problem : 'oidc_failed'
     const cause = error instanceof OidcError ? error.cause : error
@@ -229,9 +235,9 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
     {
       timeout: answerWithinSeconds,
       execute: [
-        // The identity counts because the provider signed it, not only because of whom we asked.
+        // Verifies the signature of the ID token, also when it came directly from the provider over TLS.
         client.enableNonRepudiationChecks,
-        // The configuration admits http only on this machine.
+        // The configuration allows http only for loopback addresses.
         ...(server.protocol === 'http:' ? [client.allowInsecureRequests] : []),
       ],
     },
@@ -243,7 +249,7 @@ function personOf(oidcSubject: string, claims: Record<string, unknown>): OidcPer
     const value = claims[name]
     return typeof value === 'string' ? value : undefined
   }
-  // Checked as it was sent: a letter of another script must not become one of the address of somebody else.
+  // Checked before lower-casing: a letter of another script must not turn into an ASCII letter of another person's address.
   const email = text('email')
   const isEmail = email !== undefined && email.length <= 254 && formats.email!.accepts(email)
   return {
@@ -254,13 +260,13 @@ function personOf(oidcSubject: string, claims: Record<string, unknown>): OidcPer
   }
 }
 
-/** What OAuth calls the failure, such as `invalid_client`; its words are fixed and quote nothing. */
+/** The OAuth error code, such as `invalid_client`; it is from a fixed set and quotes nothing. */
 function errorCodeOf(cause: unknown): string {
   const code = (cause as { error?: unknown } | undefined)?.error
   return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? ` (${code})` : ''
 }
 
-/** The connection failed, or there was no answer in time. */
+/** Whether the connection failed or timed out. */
 function isUnreachable(error: unknown): boolean {
   const { name, cause, code } = error as { name?: string; cause?: unknown; code?: string }
   if (name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'ECONNREFUSED') return true
@@ -268,10 +274,10 @@ function isUnreachable(error: unknown): boolean {
   return cause instanceof Error && isUnreachable(cause)
 }
 
-/** Only pages of the console: whoever makes a link to the sign-in must not choose where it ends. */
+/** Restricts the redirect to pages of the console (no open redirect). */
 export function pageOfConsole(to: string | undefined): string {
   if (to === undefined || to.length > 1024 || /[\p{Cc}\\]/u.test(to) || !to.startsWith(firstPage)) return firstPage
-  // Dots are resolved as a browser would.
+  // Resolves `..` as a browser does.
   const { pathname, search } = new URL(to, 'http://console.invalid')
   const isPage = pathname.startsWith(firstPage) && !/^\/console\/(?:api|oidc)(?:\/|$)/.test(pathname)
   return isPage ? `${pathname}${search}` : firstPage

@@ -3,21 +3,13 @@ import { isInvited } from '../invitations/store.ts'
 import { newId } from '../lib/id.ts'
 import { openSession } from '../sessions/open-session.ts'
 import { findPersonByEmail, removeLinksOf, removeSessionsOf } from '../sessions/store.ts'
-import type { OidcPerson, OidcProblem } from './oidc.ts'
+import type { OidcProblem, OidcSignIn } from './oidc.ts'
 import { bindOidcSubject, findUserIdOfSubject, insertAccount } from './store.ts'
 
-/** The page that an invitation is accepted on: the only one that people without an account may come from. */
+/** People without an account can sign in only from this page. */
 const invitationPage = '/console/invitations/accept'
 
-export interface OidcSignIn {
-  person: OidcPerson
-  /** The page that the sign-in was begun for. */
-  to: string
-  address: string
-  userAgent: string
-}
-
-/** Lets the person in who has come back from the provider: the token of a session, or why not. */
+/** Returns the token of a new session, or the reason for refusing it. */
 export async function signInWithOidc(
   { sql, vault }: WriteContext,
   { person, to, address, userAgent }: OidcSignIn,
@@ -27,7 +19,7 @@ export async function signInWithOidc(
   const enter = async (userId: string) => ({
     sessionToken: await openSession({ sql, vault, now, address, userAgent, signedIn: undefined }, userId),
   })
-  /** Also after a change that came too late: perhaps the same person is signing in in another window. */
+  /** Repeated when a write finds the account changed: the same person may be signing in in another window. */
   const enterIfBound = async () => {
     const userId = await findUserIdOfSubject(sql, oidcSubject)
     return userId === undefined ? undefined : enter(userId)
@@ -36,13 +28,13 @@ export async function signInWithOidc(
   const entered = await enterIfBound()
   if (entered) return entered
   if (email === undefined) return { problem: 'oidc_email_missing' }
-  // Anybody can have any address at a provider that does not check: it must not open the account of somebody else.
+  // An address that the provider has not verified could be anybody's.
   if (!emailVerified) return { problem: 'oidc_email_not_verified' }
 
   const known = await findPersonByEmail(sql, email)
   if (known) {
     if (await bindOidcSubject(sql, known.id, oidcSubject)) {
-      // The provider knows whose address it is. Whoever got in before may have had no more than a link of an invitation.
+      // The provider has verified the owner. Earlier sessions may belong to somebody who only had an invitation link.
       await removeSessionsOf(sql, known.id)
       await removeLinksOf(sql, known.id)
       return enter(known.id)

@@ -1,5 +1,4 @@
-// What changes of a person who can sign in. How people are found by email and locked is in sessions/store.ts, their
-// memberships are in members/store.ts.
+// Writes to accounts (`users`). Lookup by email and locking are in sessions/store.ts, memberships in members/store.ts.
 import { type Sql, statement } from '../database/sql.ts'
 
 const findBySubjectStatement = statement<{ oidcSubject: string }, { id: string }>(
@@ -27,7 +26,7 @@ const bindSubjectStatement = statement<{ id: string; oidcSubject: string }>(
    WHERE id = :id AND oidc_subject IS NULL`,
 )
 
-/** The id of the person whom a provider knows by this issuer and subject. */
+/** The account that is bound to this issuer and subject. */
 export async function findUserIdOfSubject(sql: Sql, oidcSubject: string): Promise<string | undefined> {
   return (await sql.first(findBySubjectStatement, { oidcSubject }))?.id
 }
@@ -42,23 +41,23 @@ export interface AccountToInsert {
   now: string
 }
 
-/** False when somebody has this email (or is this subject) already, also when that happened at the same moment. */
+/** False when an account with this email or subject exists, also if it was inserted concurrently. */
 export async function insertAccount(sql: Sql, account: AccountToInsert): Promise<boolean> {
   const { passwordHash = null, oidcSubject = null, ...rest } = account
   return (await sql.run(insertStatement, { ...rest, passwordHash, oidcSubject })) === 1
 }
 
-/** The version changes with what members show of the person. */
+/** Increments the version, because members show the name. */
 export async function renameAccount(sql: Sql, id: string, name: string): Promise<void> {
   await sql.run(renameStatement, { id, name })
 }
 
-/** Call with the person locked and the present hash compared. */
+/** Call with the person locked and the current hash compared. */
 export async function setPasswordHash(sql: Sql, id: string, passwordHash: string): Promise<void> {
   await sql.run(setPasswordStatement, { id, passwordHash })
 }
 
-/** Takes the password away. False, with nothing changed, when the account is bound already. */
+/** Also removes the password. False, with nothing changed, when the account is bound already. */
 export async function bindOidcSubject(sql: Sql, id: string, oidcSubject: string): Promise<boolean> {
   return (await sql.run(bindSubjectStatement, { id, oidcSubject })) === 1
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Visitor } from '../../test/console-visitor.ts'
-import { onBothDatabases } from '../../test/harness.ts'
+import { Visitor } from '../../test/harness/console-visitor.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('updateAccount', (app) => {
   async function setUp() {
@@ -37,7 +37,7 @@ onBothDatabases('updateAccount', (app) => {
   })
 
   describe('400', () => {
-    it('refuses what does not fit', async () => {
+    it('rejects an invalid body', async () => {
       const { update } = await setUp()
       for (const body of [
         {},

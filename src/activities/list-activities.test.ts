@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Key, onBothDatabases } from '../../test/harness.ts'
+import { type Key, onBothDatabases } from '../../test/harness/test-app.ts'
 import type { Sql } from '../database/sql.ts'
 import { firstIdAt, newId } from '../lib/id.ts'
 import { insertActivity, listActivities } from './store.ts'
@@ -14,7 +14,7 @@ interface Shown {
 }
 
 onBothDatabases('listActivities', (app) => {
-  /** An organization of its own for each test. */
+  /** A separate organization for each test. */
   async function setUp() {
     const { organizationId, admin, adminUserId } = await app().addOrganization()
     const userId = await app().addMember(organizationId, 'developer')
@@ -30,9 +30,9 @@ onBothDatabases('listActivities', (app) => {
     return { organizationId, admin, adminUserId, userId, url, list, shown, setRole }
   }
 
-  /** Straight into the table: one activity per moment, and types that take turns. */
-  async function insertAt(organizationId: string, moments: number[], types = ['one']): Promise<string[]> {
-    const rows = moments.map((ms, index) => {
+  /** Inserts into the table: one activity per timestamp, with alternating types. */
+  async function insertAt(organizationId: string, timesMs: number[], types = ['one']): Promise<string[]> {
+    const rows = timesMs.map((ms, index) => {
       const time = ms.toString(16).padStart(12, '0')
       const id = `${time.slice(0, 8)}-${time.slice(8)}-7${index.toString(16).padStart(3, '0').slice(-3)}-${newId().slice(19)}`
       return { id, at: new Date(ms).toISOString(), type: types[index % types.length]! }
@@ -55,14 +55,14 @@ onBothDatabases('listActivities', (app) => {
   }
 
   describe('200', () => {
-    it('gives an empty list in the envelope', async () => {
+    it('returns an empty list in the envelope', async () => {
       const { list } = await setUp()
       const { status, body, headers } = await list()
       assert.equal(status, 200)
       assert.deepEqual(body, { requestId: headers['x-request-id'], result: [], status: 200 })
     })
 
-    it('gives everything that is known of a change', async () => {
+    it('returns all fields of a change', async () => {
       const { organizationId, userId, shown, setRole } = await setUp()
       const key = await app().addKey(organizationId, 'admin', { name: 'Deploy key' })
       const started = new Date().toISOString()
@@ -85,7 +85,7 @@ onBothDatabases('listActivities', (app) => {
       })
     })
 
-    it('gives values of every kind, null among them, and the further ids of the target', async () => {
+    it('returns values of every type, including null, and all ids of the target', async () => {
       const { organizationId, shown } = await setUp()
       const changes = [
         { field: 'a', from: null, to: { nested: [1, { deep: true }], text: 'x' } },
@@ -128,7 +128,7 @@ onBothDatabases('listActivities', (app) => {
       assert.deepEqual(await actor(), { type: 'system', id: 'penstock' })
     })
 
-    it('gives ids that carry the millisecond of createdAt, the newest first', async () => {
+    it('returns ids that contain the millisecond of createdAt, newest first', async () => {
       const { shown, setRole } = await setUp()
       for (let index = 0; index < 20; index++) await setRole(index % 2 === 0 ? 'admin' : 'developer')
       const activities = await shown()
@@ -145,7 +145,7 @@ onBothDatabases('listActivities', (app) => {
       }
     })
 
-    it('gives a range of time: from the first moment on, before the last', async () => {
+    it('returns a time range: from_date inclusive, to_date exclusive', async () => {
       const { organizationId, shown } = await setUp()
       const ids = await insertAt(
         organizationId,
@@ -172,7 +172,7 @@ onBothDatabases('listActivities', (app) => {
       for (const [query, expected] of cases) assert.deepEqual(await range(query), expected, query)
     })
 
-    it('gives one type, also with a range of time', async () => {
+    it('returns one type, also with a time range', async () => {
       const { organizationId, shown } = await setUp()
       await insertAt(
         organizationId,
@@ -190,7 +190,7 @@ onBothDatabases('listActivities', (app) => {
       )
     })
 
-    it('gives pages that fit together, in a range and of a type too, also when activities are added meanwhile', async () => {
+    it('returns consecutive pages, also with a range or type, and while activities are added', async () => {
       const { organizationId, admin, list, shown, setRole } = await setUp()
       await insertAt(
         organizationId,
@@ -213,7 +213,7 @@ onBothDatabases('listActivities', (app) => {
       }
     })
 
-    it('never gives those of another organization', async () => {
+    it('never returns activities of another organization', async () => {
       const { shown } = await setUp()
       const other = await setUp()
       await other.setRole('admin')
@@ -242,14 +242,14 @@ onBothDatabases('listActivities', (app) => {
         const plan = await planOf((sql) => listActivities(sql, range))
         assert.match(plan, index)
         assert.doesNotMatch(plan, /Seq Scan|SCAN activities/)
-        // Of the few ids of a page, not of all activities.
+        // Only the ids of a page are sorted, not all activities.
         if (type === undefined) assert.doesNotMatch(plan, /Sort|TEMP B-TREE/)
         else assert.doesNotMatch(plan, /activities USING PRIMARY KEY \(organization_id=\? AND id>/)
       }
     })
   })
 
-  /** How the database would go about it. */
+  /** Query plan of the database. */
   async function planOf(ask: (sql: Sql) => Promise<unknown>): Promise<string> {
     const { dialect, sql } = app()
     let plan = ''
@@ -279,7 +279,7 @@ onBothDatabases('listActivities', (app) => {
       ['?fromDate=2026-01-01T00:00:00Z', /fromDate is not a known field, did you mean "from_date"\?/],
     ]
     for (const [query, sentence] of refused) {
-      it(`refuses ${query}`, async () => {
+      it(`rejects ${query}`, async () => {
         const { list } = await setUp()
         const { status, body } = await list(query)
         assert.equal(status, 400)
@@ -287,7 +287,7 @@ onBothDatabases('listActivities', (app) => {
       })
     }
 
-    it('refuses a range that ends before it begins, and names both', async () => {
+    it('rejects a range that ends before it begins, and names both fields', async () => {
       const { admin, url } = await setUp()
       const query = '?from_date=2026-01-02T00:00:00Z&to_date=2026-01-01T00:00:00Z'
       const { status, body } = await app().request('GET', `${url}/activities${query}`, {
@@ -312,7 +312,7 @@ onBothDatabases('listActivities', (app) => {
 })
 
 onBothDatabases('getActivity', (app) => {
-  const nobody = '00000000-0000-4000-8000-000000000000'
+  const unknownId = '00000000-0000-4000-8000-000000000000'
 
   async function setUp() {
     const { organizationId, admin } = await app().addOrganization()
@@ -340,10 +340,10 @@ onBothDatabases('getActivity', (app) => {
     assert.equal(body.error, 'BAD_REQUEST: activityId must be a uuid, not "last"')
   })
 
-  it('404 for one that is not there, and the same for one of another organization', async () => {
+  it('404 for an unknown activity, and the same for one of another organization', async () => {
     const { organizationId, get } = await setUp()
     const other = await setUp()
-    for (const id of [nobody, other.activity.id]) {
+    for (const id of [unknownId, other.activity.id]) {
       const { status, body } = await get(id)
       assert.equal(status, 404)
       assert.equal(body.error, `NOT_FOUND: activity ${id} was not found in organization ${organizationId}`)

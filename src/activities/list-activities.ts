@@ -7,7 +7,8 @@ import { OrganizationPath } from '../organizations/organization.ts'
 import { Activity, activityExample } from './activity.ts'
 import { listActivitySizes, listActivities as listRows } from './store.ts'
 
-const moment = (description: string) => Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }))
+const dateTime = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 64, description }))
 
 const beforeAll = firstIdAt(0)
 const afterAll = 'g'
@@ -21,14 +22,14 @@ export const listActivities = operation({
   description:
     'The changes that were made in the organization, the newest first: by whom, from where, and what they changed. ' +
     'Activities are never changed or removed, and are sealed a few seconds after they were made: `penstock audit verify` ' +
-    'tells when somebody has changed them in the database.',
+    'detects changes to them in the database.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: Type.Object(
     {
       ...pageQuery,
-      from_date: moment('Only what was done at this moment or later.'),
-      to_date: moment('Only what was done before this moment.'),
+      from_date: dateTime('Only activities at this time or later.'),
+      to_date: dateTime('Only activities before this time.'),
       type: Type.Optional(
         Type.String({
           minLength: 1,
@@ -54,19 +55,19 @@ export const listActivities = operation({
         fields: ['from_date', 'to_date'].map((path) => ({ path, detail })),
       })
     }
-    const wanted = readPage(query)
-    // The ids are in the order of time: they are all that is needed to find the next page.
-    const [, lastId] = wanted.after
+    const requested = readPage(query)
+    // Ids are ordered by time, so the id alone finds the next page.
+    const [, lastId] = requested.after
     const before = query.cursor !== undefined && lastId < to ? lastId : to
     const range = { organizationId: params.organizationId, type, from, before }
-    const page = shortened(wanted, await listActivitySizes(sql, { ...range, rows: wanted.rows }))
+    const page = shortened(requested, await listActivitySizes(sql, { ...range, rows: requested.rows }))
     const found = await listRows(sql, { ...range, rows: page.rows })
     const { rows, ...next } = pageOf(page, found, ({ createdAt, id }) => [createdAt, id])
     return { result: rows, ...next }
   },
 })
 
-/** Activities are kept to the millisecond: what lies between two of them stands for the later one. */
+/** Activities have millisecond precision: a time between two milliseconds is rounded up. */
 function millisecondOf(dateTime: string): number {
   const beyond = /\.\d{3}\d*[1-9]/.test(dateTime) ? 1 : 0
   return Date.parse(dateTime) + beyond

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { firstIdAt, newId, timeOfId } from '../lib/id.ts'
 import { newMasterKeys, Vault } from '../lib/vault.ts'
 import { fullSeal, verifyChain, verifyChains } from './seal.ts'
 
 onBothDatabases('sealed activities', (app) => {
-  /** An organization of its own for each test. */
+  /** A separate organization for each test. */
   async function setUp() {
     const { organizationId } = await app().addOrganization()
     const userId = await app().addMember(organizationId, 'admin')
     let isAdmin = true
-    /** Not over HTTP, which would have Penstock seal it when it comes to that. */
+    /** Not over HTTP: Penstock would seal it at some time. */
     const [{ id: keyRecordId }] = (await app().query<{ id: string }>(
       `SELECT id FROM api_keys WHERE organization_id = '${organizationId}'`,
     )) as [{ id: string }]
@@ -51,7 +51,7 @@ onBothDatabases('sealed activities', (app) => {
     return { organizationId, act, seal, verify, problem, aSeal, where, ids, mark, copy }
   }
 
-  /** Three seals: of two, three and one activities; and one activity that waits. */
+  /** Three seals of two, three and one activities, and one unsealed activity. */
   async function setUpChain() {
     const all = await setUp()
     for (const times of [2, 3, 1]) {
@@ -66,8 +66,8 @@ onBothDatabases('sealed activities', (app) => {
     return { ...all, sealedIds: ids, activity }
   }
 
-  describe('a good chain', () => {
-    it('covers everything once, and goes on', async () => {
+  describe('a valid chain', () => {
+    it('covers every activity once, and continues', async () => {
       const { organizationId, act, seal, verify, ids, mark } = await setUp()
       const report = (sealed: number, seals: number, waiting: number) => ({ organizationId, sealed, seals, waiting })
       assert.equal(await seal(), 0)
@@ -84,7 +84,7 @@ onBothDatabases('sealed activities', (app) => {
       assert.equal(await mark(), (await ids()).at(-1))
     })
 
-    it('takes a full seal at a time', async () => {
+    it('limits the activities per seal', async () => {
       const { act, seal, verify, where, ids } = await setUp()
       await act()
       const [id] = await ids()
@@ -130,7 +130,7 @@ onBothDatabases('sealed activities', (app) => {
       assert.equal(problem, `seal 1 of organization ${organizationId} was changed`)
     })
 
-    it('is looked at for every organization', async () => {
+    it('is verified for every organization', async () => {
       const { organizationId, act, seal, where } = await setUp()
       await act()
       await seal()
@@ -143,7 +143,7 @@ onBothDatabases('sealed activities', (app) => {
       assert.deepEqual([...found.keys()].toSorted(), all.map(({ id }) => id).toSorted())
       assert.equal(found.get(organizationId), undefined)
 
-      // An organization that is gone still has its seals.
+      // A deleted organization keeps its seals.
       const gone = newId()
       await app().query(
         `INSERT INTO activity_seals SELECT '${gone}', number, last_activity_id, digests, hash, sealed_at
@@ -177,7 +177,7 @@ onBothDatabases('sealed activities', (app) => {
     assert.equal(await problem(), undefined)
   })
 
-  describe('names', () => {
+  describe('verification detects', () => {
     const columns: Record<string, string> = {
       id: `'${newId()}'`,
       type: "'member_added'",
@@ -194,13 +194,13 @@ onBothDatabases('sealed activities', (app) => {
       it(`an activity with another ${column}`, async () => {
         const { problem, where, sealedIds, activity } = await setUpChain()
         await app().query(`UPDATE activities SET ${column} = ${value} WHERE ${where} AND id = '${sealedIds[3]}'`)
-        // Under another id it is one that is gone; the new one is random and may stand before or after.
+        // A changed id is a missing activity and an added one; the order of the random ids decides which is found first.
         if (column !== 'id') assert.equal(await problem(), activity(3, 'was changed'))
         else assert.match((await problem())!, / is missing$| was added$/)
       })
     }
 
-    it('every column of the table', async () => {
+    it('changes to every column of the table', async () => {
       const { where } = await setUpChain()
       const [row] = await app().query<object>(`SELECT * FROM activities WHERE ${where} LIMIT 1`)
       assert.deepEqual(Object.keys(row!).toSorted(), [...Object.keys(columns), 'organization_id'].toSorted())
@@ -273,14 +273,14 @@ onBothDatabases('sealed activities', (app) => {
       }
     })
 
-    it('a seal in the place of a missing one', async () => {
+    it('a seal in place of a missing one', async () => {
       const { problem, where, aSeal } = await setUpChain()
       await app().query(`DELETE FROM activity_seals WHERE ${where} AND number = 2`)
       await app().query(`UPDATE activity_seals SET number = 2 WHERE ${where} AND number = 3`)
       assert.equal(await problem(), aSeal(2, 'was changed'))
     })
 
-    it('a seal of another past of the same organization', async () => {
+    it('a seal from another history of the same organization', async () => {
       const { act, seal, problem, where, ids, aSeal } = await setUp()
       const tables = ['activities', 'activity_seals']
       await act()
@@ -288,7 +288,7 @@ onBothDatabases('sealed activities', (app) => {
       const [first] = await ids()
       await act()
       await seal()
-      // What a backup has of it.
+      // The seals as in a backup.
       for (const table of tables) {
         await app().query(`CREATE TABLE kept_${table} AS SELECT * FROM ${table} WHERE ${where}`)
       }
@@ -324,7 +324,7 @@ onBothDatabases('sealed activities', (app) => {
       assert.equal(await problem(), aSeal(1, 'is missing'))
     })
 
-    it('a mark that was set back, which seals nothing a second time', async () => {
+    it('a mark that was set back, which seals nothing again', async () => {
       const { organizationId, seal, problem, where, sealedIds, activity } = await setUpChain()
       await app().query(`UPDATE organizations SET sealed_up_to = '' WHERE id = '${organizationId}'`)
       assert.equal(await problem(), `the mark of the last seal of organization ${organizationId} was changed`)

@@ -1,6 +1,6 @@
-// Activities are sealed in chains, one per organization (docs/decisions/0007-sealed-activities.md). A seal names each
-// activity since the seal before with a digest of all that is stored of it, and has a hash of its own that the next seal is
-// made with. Both need the pepper: whoever can only write to the database can break the chain, but not mend it.
+// Seals activities in hash chains, one per organization (docs/decisions/0007-sealed-activities.md). A seal contains a digest of each
+// activity since the previous seal, and a hash that includes the hash of the previous seal. Both are keyed with the pepper: write
+// access to the database is enough to break a chain, but not to forge one.
 import type { WriteContext } from '../database/database.ts'
 import type { Sql } from '../database/sql.ts'
 import type { Vault } from '../lib/vault.ts'
@@ -16,18 +16,18 @@ import {
   type Seal,
 } from './store.ts'
 
-/** As many as one group of writes can bring: a seal in each group keeps up, and holds up nobody for more than a moment. */
+/** As many as one group commit can add, so that one seal per group keeps up. A seal must be quick: it blocks other writes. */
 export const fullSeal = 256
 const digestLength = 16
 const aboveAllIds = 'g'
 
-/** Seals what has been done in the organization since its last seal, at most a full one. Returns how many were sealed. */
+/** Seals the activities since the last seal of the organization, at most `fullSeal`. Returns how many were sealed. */
 export async function sealActivities(
   { sql, vault }: WriteContext,
   { organizationId }: { organizationId: string },
 ): Promise<number> {
   await lockOrganization(sql, organizationId)
-  // The chain itself says where to go on: the mark in the organization could be set back to seal something again.
+  // Continues from the chain, not from the mark of the organization: a manipulated mark could get activities sealed again.
   const previous = await findLastSeal(sql, organizationId)
   const after = previous?.lastActivityId ?? ''
   const named: { id: string; digest: string }[] = []
@@ -70,7 +70,7 @@ function hashOf(vault: Vault, organizationId: string, previousHash: string, seal
   return vault.fingerprint('activity-seal', text)
 }
 
-/** False when nothing is there, or was left behind, of an organization with this id. */
+/** False when no organization, activity or seal with this id exists. */
 export async function hasTraces(sql: Sql, organizationId: string): Promise<boolean> {
   if ((await findSealedUpTo(sql, organizationId)) !== undefined) return true
   if (await findNextSeal(sql, organizationId, 0)) return true
@@ -79,18 +79,18 @@ export async function hasTraces(sql: Sql, organizationId: string): Promise<boole
 
 export interface ChainReport {
   organizationId: string
-  /** Up to the first thing that is wrong. */
+  /** Intact activities, up to the first problem. */
   sealed: number
   seals: number
   /** Activities that the next seal will cover. */
   waiting: number
-  /** The first thing that is wrong, as a sentence. */
+  /** The first problem, as a sentence. */
   problem?: string
 }
 
 /**
- * Walks the chain of an organization from its first seal. Penstock may be at work meanwhile: what is sealed never changes, and
- * the mark of the organization is read after the seal that it must fit.
+ * Verifies the chain of an organization from its first seal. Safe while Penstock runs: sealed data never changes, and the mark is read
+ * after the seal that it must match.
  */
 export async function verifyChain(sql: Sql, vault: Vault, organizationId: string): Promise<ChainReport> {
   const report: ChainReport = { organizationId, sealed: 0, seals: 0, waiting: 0 }
@@ -105,7 +105,7 @@ export async function verifyChain(sql: Sql, vault: Vault, organizationId: string
       const markBefore = mark
       mark = await findSealedUpTo(sql, organizationId)
       if (mark === lastId) break
-      // Asked again: a seal may have been added between the two questions.
+      // Read again: a seal may have been added between the two reads.
       if (markBefore !== mark) continue
       if (mark === undefined) return broken(`organization ${organizationId} is missing`)
       if (mark > lastId) return broken(`seal ${number} of organization ${organizationId} is missing`)
@@ -148,7 +148,7 @@ async function compareWithSeal(
   }
   return index < sealedCount ? about(words[2 * index]!, 'is missing') : undefined
 }
-
+/** Verifies all organizations that exist or have seals. */
 /** Of every organization that exists or has seals. */
 export async function* verifyChains(sql: Sql, vault: Vault): AsyncGenerator<ChainReport> {
   const rows = 500

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { onBothDatabases, openTestApp, type TestApp } from '../../test/harness.ts'
+import { onBothDatabases, openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 import { openApp } from '../app.ts'
 import { firstIdAt, newId } from '../lib/id.ts'
 import { Log } from '../lib/log.ts'
@@ -14,7 +14,7 @@ onBothDatabases('the sealer', (app) => {
     return { sealer: new Sealer({ reader: app().app.database.reader, seal, log }), logged }
   }
 
-  it('seals what was touched, each organization until nothing is left', async () => {
+  it('seals touched organizations completely', async () => {
     const left: Record<string, number> = { a: 2 * fullSeal + 1, b: fullSeal, c: 0 }
     const calls: string[] = []
     const { sealer, logged } = makeSealer(async (id) => {
@@ -31,7 +31,7 @@ onBothDatabases('the sealer', (app) => {
     assert.deepEqual(logged, [])
   })
 
-  it('warns once of what failed, seals the others, and tries again', async () => {
+  it('logs one warning for failures, seals the others, and retries', async () => {
     let broken = true
     const calls: string[] = []
     const { sealer, logged } = makeSealer(async (id) => {
@@ -51,7 +51,7 @@ onBothDatabases('the sealer', (app) => {
     assert.equal(logged.length, 1)
   })
 
-  it('finds the organizations where something is left to seal', async () => {
+  it('finds organizations with unsealed activities', async () => {
     const { organizationId } = await app().addOrganization()
     const [key] = await app().query<{ id: string }>(
       `SELECT id FROM api_keys WHERE organization_id = '${organizationId}'`,
@@ -65,7 +65,7 @@ onBothDatabases('the sealer', (app) => {
       body: { name: 'Renamed' },
       echoes: false,
     }
-    // Not over HTTP: Penstock itself could seal it first.
+    // Not over HTTP: Penstock could seal it first.
     await app().app.database.write('writeOperation', request, organizationId)
     const found: string[] = []
     const { sealer } = makeSealer(async (id) => {
@@ -82,7 +82,7 @@ onBothDatabases('the sealer', (app) => {
     await sealer.close()
   })
 
-  describe('of a Penstock that stops and starts again', () => {
+  describe('across restarts', () => {
     let own: TestApp
     before(async () => {
       own = await openTestApp(app().dialect)
@@ -97,19 +97,19 @@ onBothDatabases('the sealer', (app) => {
     const restart = async (meanwhile: () => Promise<unknown> = async () => undefined) => {
       await own.app.close()
       await meanwhile()
-      // In the place of the one before, so that the test closes it, and asks it, like the first.
+      // Replaces the first one, so that the test uses and closes it.
       const log = new Log('silent')
       Object.assign(own.app, await openApp(own.config, { log, mayCreateKeys: false, onFatal: () => undefined }))
     }
 
-    it('leaves nothing that is not sealed', async () => {
+    it('seals all activities on shutdown', async () => {
       await rename('One')
       await restart()
       const { organizationId } = own.sample
       assert.deepEqual(await verify(), { organizationId, sealed: 1, seals: 1, waiting: 0 })
     })
 
-    it('seals what a crash has left', async () => {
+    it('seals the activities left by a crash', async () => {
       await restart(async () => {
         await own.query('DELETE FROM activity_seals')
         await own.query("UPDATE organizations SET sealed_up_to = ''")
@@ -120,7 +120,7 @@ onBothDatabases('the sealer', (app) => {
       assert.deepEqual(await verify(), { organizationId, sealed: 1, seals: 1, waiting: 0 })
     })
 
-    it('makes no activity before one that is sealed, when its clock is behind', async () => {
+    it('orders new activities after sealed ones when the clock is behind', async () => {
       const ahead = firstIdAt(Date.now() + 3_600_000)
       await own.query(`UPDATE activities SET id = '${ahead}'`)
       await restart(async () => {
@@ -129,7 +129,7 @@ onBothDatabases('the sealer', (app) => {
       })
       await restart()
       assert.equal((await verify()).sealed, 1)
-      // An organization whose own seals are behind the clock keeps the time.
+      // Organizations whose seals are older than the clock use the clock.
       const other = await own.addOrganization()
       const url = `/v1/organizations/${other.organizationId}`
       await own.request('PATCH', url, { key: other.admin, body: { name: 'Two' } })

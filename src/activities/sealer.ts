@@ -1,5 +1,5 @@
-// Has activities sealed every few seconds, in the organizations where something was done.
-import { setImmediate as nextTurn } from 'node:timers/promises'
+// Seals new activities every few seconds.
+import { setImmediate as nextLoopIteration } from 'node:timers/promises'
 import type { Sql } from '../database/sql.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
@@ -7,12 +7,12 @@ import { fullSeal } from './seal.ts'
 import { findUnsealed } from './store.ts'
 
 const sealEveryMs = 5_000
-/** On PostgreSQL another process may have ended before it had sealed what it did. */
+/** With PostgreSQL, another Penstock process may have ended before it sealed its activities. */
 const lookEveryMs = 3_600_000
 /** Seals of several organizations share a commit. */
 const atOnce = 32
 const organizationsPerLook = 200
-/** Nobody waits forever for one organization in which activities come faster than they are sealed. */
+/** Limits the work for one organization whose activities arrive faster than they are sealed. */
 const mostSealsPerRun = 1_000
 
 export interface SealerParts {
@@ -42,7 +42,7 @@ export class Sealer {
     void this.look()
   }
 
-  /** Call before a write is sent: the seal is sent later in the same lane, and so covers what the write does. */
+  /** Call before a write is sent: its connection then runs the seal after the write, and the seal covers it. */
   touch(organizationId: string): void {
     this.#touched.add(organizationId)
   }
@@ -55,7 +55,7 @@ export class Sealer {
     return this.#looking
   }
 
-  /** One run at a time. What could not be sealed is tried again in the next one. */
+  /** Runs do not overlap. Failed organizations are retried in the next run. */
   sealTouched(): Promise<void> {
     this.#sealing ??= this.#sealTouched().finally(() => {
       this.#sealing = undefined
@@ -63,7 +63,7 @@ export class Sealer {
     return this.#sealing
   }
 
-  /** Seals what is left, once. Call when no more writes come, and before the database is closed. */
+  /** Seals the remaining activities. Call after the last write, and before the database is closed. */
   async close(): Promise<void> {
     this.#closing = true
     for (const timer of this.#timers) clearInterval(timer)
@@ -78,8 +78,8 @@ export class Sealer {
         const { unsealed, last } = await findUnsealed(this.#parts.reader, after, organizationsPerLook)
         for (const organizationId of unsealed) this.touch(organizationId)
         after = last
-        // On SQLite a read takes the main thread: requests come between.
-        await nextTurn()
+        // On SQLite, reads block the main thread: requests run in between.
+        await nextLoopIteration()
       }
     } catch (error) {
       this.#warn('activities that are not sealed yet could not be looked for', error)
@@ -112,7 +112,7 @@ export class Sealer {
   }
 
   #warn(message: string, error: unknown): void {
-    // An error of the writer thread brings its description.
+    // Errors of the writer thread contain their description.
     const { description } = error as { description?: ReturnType<typeof describeError> }
     this.#parts.log.warn(message, { error: description ?? describeError(error) })
   }

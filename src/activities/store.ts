@@ -28,16 +28,16 @@ export interface ActivityToInsert {
   caller: Caller
   requestId: string
   now: string
-  /** As `lockOrganization` gave it: what is sealed is of this millisecond or an earlier one. */
+  /** From `lockOrganization`: no sealed activity is later than this millisecond. */
   sealedMs: number
   target: Record<string, string>
   changes: Change[]
 }
 
 /**
- * Call in the transaction of the change itself: there is no change without its activity, and no activity without its change.
- * The moment of an activity is that of its id, so that the order of ids, the order of moments and the order of seals are one.
- * It is `now`, unless the clock has gone back behind an activity that this process has made or that is sealed.
+ * Call in the transaction of the change: a change and its activity are stored together or not at all. The timestamp of an activity is
+ * that of its id, so that ids, timestamps and seals have the same order. It is `now`, unless the clock is behind an earlier activity of
+ * this process or a sealed one.
  */
 export async function insertActivity(sql: Sql, activity: ActivityToInsert): Promise<void> {
   const { type, caller, requestId, now, sealedMs, target, changes } = activity
@@ -59,7 +59,7 @@ export async function insertActivity(sql: Sql, activity: ActivityToInsert): Prom
   })
 }
 
-/** As it is stored: what a seal vouches for. */
+/** The stored columns, which a seal covers. */
 export interface ActivityRow {
   organization_id: string
   id: string
@@ -92,8 +92,7 @@ const findStatement = statement<{ organizationId: string; id: string }, NamedRow
 )
 type RangeKey = { organizationId: string; from: string; before: string; rows: number }
 const rangeText = `WHERE organization_id = :organizationId AND id >= :from AND id < :before ORDER BY id DESC LIMIT :rows`
-// The ids first, out of the index alone: SQLite would otherwise read all activities in their order and throw away those of
-// other types.
+// Finds the ids first, in the index alone. SQLite would otherwise read all activities in order and filter them by type.
 const rangeOfTypeText = `JOIN
   (SELECT organization_id AS page_organization_id, id AS page_id FROM activities
    WHERE organization_id = :organizationId AND type = :type AND id >= :from AND id < :before
@@ -119,14 +118,14 @@ export async function findActivity(sql: Sql, organizationId: string, id: string)
 export interface ActivityRange {
   organizationId: string
   type: string | undefined
-  /** The least id. */
+  /** Inclusive. */
   from: string
-  /** Only smaller ids. */
+  /** Exclusive. */
   before: string
   rows: number
 }
 
-/** How large they are, without reading them; the newest first. */
+/** Sizes in bytes, without reading the rows; newest first. */
 export async function listActivitySizes(sql: Sql, { type, ...range }: ActivityRange): Promise<number[]> {
   const rows =
     type === undefined
@@ -135,7 +134,7 @@ export async function listActivitySizes(sql: Sql, { type, ...range }: ActivityRa
   return rows.map(({ bytes }) => bytes)
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listActivities(sql: Sql, { type, ...range }: ActivityRange): Promise<Activity[]> {
   const rows =
     type === undefined ? await sql.all(listStatement, range) : await sql.all(listOfTypeStatement, { ...range, type })
@@ -172,7 +171,7 @@ const listWaitingStatement = statement<
    FROM organizations WHERE id > :after ORDER BY id LIMIT :rows`,
 )
 
-/** Few enough that they can be read at once however large they are. */
+/** Few enough to be in memory at once, however large they are. */
 const rowsAtOnce = 32
 
 /** Oldest first; `after` and `upTo` are ids. */
@@ -194,7 +193,7 @@ export async function countActivitiesAfter(sql: Sql, organizationId: string, aft
   return Number((await sql.first(countStatement, { organizationId, after }))!.count)
 }
 
-/** Looks at some organizations in the order of their ids; `last` is undefined when none were left. */
+/** Reads one page of organizations, ordered by id; `last` is undefined after the last page. */
 export async function findUnsealed(
   sql: Sql,
   after: string,
@@ -265,7 +264,7 @@ export async function insertSeal(sql: Sql, organizationId: string, seal: Seal): 
   await sql.run(insertSealStatement, { organizationId, ...seal })
 }
 
-/** In the order of the ids, those after one of them; also of organizations that are gone. */
+/** Ordered by id, after the given one; includes deleted organizations. */
 export async function listSealedOrganizationIds(sql: Sql, after: string, rows: number): Promise<string[]> {
   return (await sql.all(listSealedStatement, { after, rows })).map((row) => row.organization_id)
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 
 const program = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -35,7 +35,7 @@ onBothDatabases('penstock audit verify', (app) => {
     })
   }
 
-  /** An organization of its own, with three sealed activities. */
+  /** A new organization with three sealed activities. */
   async function setUp() {
     const { organizationId, admin } = await app().addOrganization()
     for (const name of ['One', 'Two', 'Three']) {
@@ -48,7 +48,7 @@ onBothDatabases('penstock audit verify', (app) => {
     return { organizationId, ids: rows.map(({ id }) => id) }
   }
 
-  it('says that all is well, for every organization or for one', async () => {
+  it('reports success, for all organizations or for one', async () => {
     const { organizationId } = await setUp()
     const { code, printed, error } = await verify()
     assert.equal(error, '')
@@ -67,7 +67,7 @@ onBothDatabases('penstock audit verify', (app) => {
     assert.equal(one.printed.match(/^organization /gm)!.length, 1)
   })
 
-  it('names the first bad row of each organization and ends with 1', async () => {
+  it('prints the first bad row of each organization, with exit code 1', async () => {
     const one = await setUp()
     const other = await setUp()
     await app().query(`DELETE FROM activities WHERE id = '${one.ids[1]}'`)
@@ -90,7 +90,7 @@ onBothDatabases('penstock audit verify', (app) => {
     assert.equal(harmed.code, 1)
   })
 
-  it('does not take an organization for unknown whose row is gone and whose seals are not', async () => {
+  it('knows an organization that has seals but no row', async () => {
     const { organizationId } = await setUp()
     const gone = newId()
     await app().query(
@@ -102,7 +102,7 @@ onBothDatabases('penstock audit verify', (app) => {
     assert.match(error, /^BAD: /)
   })
 
-  it('refuses what it cannot check, in one sentence', async () => {
+  it('refuses invalid options in one sentence', async () => {
     const missing = newId()
     const elsewhere = mkdtempSync(join(tmpdir(), 'penstock-audit-'))
     try {

@@ -7,7 +7,7 @@ export interface AuditOptions {
   organizationId?: string
 }
 
-/** Checks every chain of seals and names the first bad row of each; ends with 1 when there is one. */
+/** Verifies every chain of seals and prints the first bad row of each; exit code 1 when there is one. */
 export async function verifyAudit(options: AuditOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const organizationId = options.organizationId?.toLowerCase()
@@ -16,7 +16,7 @@ export async function verifyAudit(options: AuditOptions): Promise<void> {
   }
   const data = await openStoredData(config)
   try {
-    // A slip of the person who asks must not look as if somebody had tampered.
+    // A mistyped id must not look like tampering.
     if (organizationId !== undefined && !(await hasTraces(data.sql, organizationId))) {
       throw new StartError(`There is no organization ${organizationId} here, nor anything left of one.`)
     }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { freshPostgresDatabase, onBothDatabases } from '../../test/harness.ts'
+import { freshPostgresDatabase, onBothDatabases } from '../../test/harness/test-app.ts'
 import type { MasterKeys } from '../lib/vault.ts'
 
 const program = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -53,7 +53,7 @@ onBothDatabases('the commands about all data', (app) => {
     assert.equal(error.trim().split('\n').length, 1, error)
   }
 
-  it('back up a Penstock that runs, and restore it where nothing is', async () => {
+  it('back up a running Penstock, and restore it into an empty folder', async () => {
     const made = await run(['backup', backupFile], here())
     assert.deepEqual({ code: made.code, error: made.error }, { code: 0, error: '' })
     assert.match(made.printed, /backup\.gz: \d+ rows of \d+ tables, \d+ bytes, as of \d{4}-/)
@@ -75,14 +75,17 @@ onBothDatabases('the commands about all data', (app) => {
     refused(await run(['restore', backupFile], place), /^There is a Penstock with data here already\./)
   })
 
-  it('refuse what cannot be done, in one sentence', async () => {
+  it('refuse invalid requests in one sentence', async () => {
     refused(
       await run(['backup', backupFile], here()),
       /exists already\. Name a new file for the backup, or a folder\.$/,
     )
     const damaged = join(folder, 'damaged.gz')
     writeFileSync(damaged, readFileSync(backupFile).subarray(10))
-    refused(await run(['restore', damaged], here()), /damaged\.gz is damaged, or is none\. Nothing was restored;/)
+    refused(
+      await run(['restore', damaged], here()),
+      /damaged\.gz is damaged, or is not a backup\. Nothing was restored;/,
+    )
     refused(await run(['restore', join(folder, 'none.gz')], here()), /none\.gz cannot be read \(ENOENT\)\.$/)
     const running =
       app().dialect === 'sqlite' ? /^Penstock is running on .*Stop Penstock first\.$/ : /with data here already/
@@ -91,7 +94,7 @@ onBothDatabases('the commands about all data', (app) => {
     refused(await run(['keys', 'rotate'], here()), rotated)
   })
 
-  it('say of a Penstock that was never set up that it is none, and of lost keys that they are lost', async () => {
+  it('report a Penstock that was never set up, and lost keys', async () => {
     const data = join(folder, 'never')
     mkdirSync(data, { mode: 0o700 })
     const place = { data, url: app().dialect === 'postgres' ? await freshPostgresDatabase() : undefined }
@@ -102,7 +105,7 @@ onBothDatabases('the commands about all data', (app) => {
     ]
     const notSetUp = /has not been set up yet.* Run "penstock init", or correct PENSTOCK_DATA/
     for (const command of commands) refused(await run(command, place), notSetUp)
-    // It leaves a database without an organization.
+    // Leaves a database without an organization.
     refused(await run(['start'], place), /has not been set up yet/)
     for (const command of commands) refused(await run(command, place), notSetUp)
     const examined = await run(['doctor'], place)
@@ -114,7 +117,7 @@ onBothDatabases('the commands about all data', (app) => {
     for (const command of commands) refused(await run(command, withoutKeys), lost)
   })
 
-  it('list the keys without telling any', async () => {
+  it('list the key ids without showing keys', async () => {
     const listed = await run(['keys', 'list'], here())
     assert.deepEqual({ code: listed.code, error: listed.error }, { code: 0, error: '' })
     assert.match(listed.printed, /^k1 \(current\): \d+ values sealed with it\n$/)
@@ -122,14 +125,14 @@ onBothDatabases('the commands about all data', (app) => {
   })
 
   it('rotate the keys', async () => {
-    // With SQLite of what was restored: this one runs.
+    // With SQLite on the restored data, because the other Penstock runs.
     const place = app().dialect === 'postgres' ? here() : { data: join(folder, 'restored') }
     const added = await run(['keys', 'add'], place)
     assert.match(added.printed, /^Added the master key k2-[0-9a-f]{6} to .*; nothing is sealed with it yet\.$/m)
     assert.match((await run(['keys', 'list'], place)).printed, /^k2-[0-9a-f]{6} \(next\): 0 values sealed with it$/m)
     const rotated = await run(['keys', 'rotate'], place)
     assert.deepEqual({ code: rotated.code, error: rotated.error }, { code: 0, error: '' })
-    assert.match(rotated.printed, /^k2-[0-9a-f]{6} is the current master key; \d+ values sealed anew with it\.$/m)
+    assert.match(rotated.printed, /^k2-[0-9a-f]{6} is the current master key; \d+ values sealed again with it\.$/m)
     const listed = (await run(['keys', 'list'], place)).printed
     assert.match(listed, /^k1: 0 values sealed with it\nk2-[0-9a-f]{6} \(current\): [1-9]\d* values sealed with it\n$/)
     assert.equal((await run(['audit', 'verify'], place)).code, 0)

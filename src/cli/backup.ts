@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { readConfig } from '../config.ts'
 import { makeBackup } from '../installation/backup/make-backup.ts'
 
-/** While Penstock runs or not; everything that was acknowledged before is in the backup. */
+/** Works while Penstock runs; the backup contains everything confirmed before. */
 export async function backup(target: string): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const { file, sizeBytes, manifest, lostKeyIds } = await makeBackup(config, resolve(target))

@@ -1,4 +1,4 @@
-// What `penstock call` says about the operations: all of it is read from their promises and shapes.
+// Help of `penstock call`, generated from the operations and their shapes.
 
 import { fieldPath, isNullRule, literals, type Rules } from '../lib/shape-rules.ts'
 import { type AnyOperation, isPaged, takesIfMatch } from '../operation/operation.ts'
@@ -16,7 +16,7 @@ const indentation = '  '
 const widest = 120
 const narrowest = 40
 
-/** The parameters of path and query, which become options. */
+/** Path and query parameters, which become options. */
 export function parametersOf({ params, query }: AnyOperation): Parameter[] {
   return [params, query].flatMap((shape) =>
     Object.entries<Described>(shape?.properties ?? {}).map(([name, field]) => ({
@@ -77,7 +77,7 @@ interface HelpLine {
 
 function optionLines(operation: AnyOperation): HelpLine[] {
   const lines = parametersOf(operation).map(({ name, required, shape }) => {
-    const need = name === 'organizationId' ? 'required, that of the credentials unless told' : required && 'required'
+    const need = name === 'organizationId' ? 'required; default: that of the credentials' : required && 'required'
     return {
       name: `--${optionName(name)}`,
       rules: list([shape.type === 'boolean' ? '' : typeText(shape), need, ...bounds(shape)]),
@@ -96,7 +96,7 @@ function optionLines(operation: AnyOperation): HelpLine[] {
       operation.method !== 'GET',
       '--idempotency-key',
       'string, 1 to 255 characters',
-      'The same request with the same key is applied once within 24 hours. Made up unless told.',
+      'The same request with the same key is applied once within 24 hours. Default: generated.',
     ],
     [isPaged(operation), '--all', '', 'All pages.'],
     [!operation.textType, '--json', '', 'The answer as it came: {requestId, result, status}.'],
@@ -104,7 +104,7 @@ function optionLines(operation: AnyOperation): HelpLine[] {
   return [...lines, ...more.filter(([has]) => has).map(([, name, rules, text]) => ({ name, rules, text }))]
 }
 
-/** A line for each field, those of nested objects with dots. */
+/** One line per field; names of nested fields contain dots. */
 function fieldLines(shape: Described, path: string, notes: string[]): HelpLine[] {
   if (shape.anyOf) {
     const branches = shape.anyOf.filter((branch) => !isNullRule(branch))

@@ -1,4 +1,4 @@
-// Answers as people read them in a terminal: fields in lines, lists in tables.
+// Formats API results for the terminal: fields as lines, lists as tables.
 import type { Schema } from '../lib/schema.ts'
 import type { Rules } from '../lib/shape-rules.ts'
 
@@ -17,7 +17,7 @@ export function formatResult(shape: Schema, result: unknown, width: number): str
   return lines.map((line) => `${aligned(line, [nameWidth, 0])}\n`).join('')
 }
 
-/** What would move the cursor, colour the terminal or turn the reading direction is shown, not done. */
+/** Escapes control characters and characters that change the text direction. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (character) => {
     if (character === '\n') return '\\n'
@@ -26,7 +26,7 @@ export function printable(text: string): string {
   })
 }
 
-/** Cells beside each other; the last one is as long as it is. */
+/** Pads all cells except the last. */
 export function aligned(cells: string[], widths: number[]): string {
   return cells
     .map((cell, index) => cell + ' '.repeat(Math.max(0, widths[index]! - lengthOf(cell))))
@@ -34,25 +34,25 @@ export function aligned(cells: string[], widths: number[]): string {
     .trimEnd()
 }
 
-function fieldsOf(value: object, path: string): [string, string][] {
+function fieldsOf(value: object, parent: string): [string, string][] {
   return Object.entries(value).flatMap(([name, field]: [string, unknown]): [string, string][] => {
-    const place = path === '' ? printable(name) : `${path}.${printable(name)}`
-    if (Array.isArray(field)) return listFields(field, place)
-    if (typeof field !== 'object' || field === null) return [[place, clip(valueText(field), longestValue)]]
-    return Object.keys(field).length === 0 ? [[place, '(none)']] : fieldsOf(field, place)
+    const path = parent === '' ? printable(name) : `${parent}.${printable(name)}`
+    if (Array.isArray(field)) return listFields(field, path)
+    if (typeof field !== 'object' || field === null) return [[path, clip(valueText(field), longestValue)]]
+    return Object.keys(field).length === 0 ? [[path, '(none)']] : fieldsOf(field, path)
   })
 }
 
-/** Values on one line; objects on a line each, and only the first of many. */
-function listFields(items: unknown[], place: string): [string, string][] {
-  if (items.length === 0) return [[place, '(none)']]
+/** Values on one line; objects on one line each, limited to the first few. */
+function listFields(items: unknown[], path: string): [string, string][] {
+  if (items.length === 0) return [[path, '(none)']]
   const rest = items.length - mostItems
   const shown = items.slice(0, mostItems)
   if (shown.every((item) => typeof item !== 'object' || item === null)) {
-    return [[place, `${shown.map(valueText).join(', ')}${rest > 0 ? `, and ${rest} more (see --json)` : ''}`]]
+    return [[path, `${shown.map(valueText).join(', ')}${rest > 0 ? `, and ${rest} more (see --json)` : ''}`]]
   }
-  const lines = shown.map((item, index): [string, string] => [`${place}[${index}]`, clip(itemText(item), longestValue)])
-  return rest > 0 ? [...lines, [place, `and ${rest} more (see --json)`]] : lines
+  const lines = shown.map((item, index): [string, string] => [`${path}[${index}]`, clip(itemText(item), longestValue)])
+  return rest > 0 ? [...lines, [path, `and ${rest} more (see --json)`]] : lines
 }
 
 function itemText(item: unknown): string {
@@ -91,7 +91,7 @@ function formatList(item: Rules, rows: unknown[], width: number): string {
   return lines.map((cells) => `${aligned(cells, widths)}\n`).join('')
 }
 
-/** The columns that have something to show, in the order of the shape. */
+/** Columns with values, in the order of the shape. */
 function columnsOf(item: Rules, rows: Record<string, unknown>[]): Column[] {
   const names = Object.keys(item.properties!)
   const idName = names.includes('id') ? 'id' : names.find((name) => name.endsWith('Id'))
@@ -103,7 +103,7 @@ function columnsOf(item: Rules, rows: Record<string, unknown>[]): Column[] {
   })
 }
 
-/** How telling a column is, the lower the more; undefined: no column, since its values have parts. */
+/** Priority of a column, lowest first; undefined: not shown, because its values are structured. */
 function rankOf(name: string, shape: Rules, isId: boolean): number | undefined {
   const rules = shape.anyOf?.find(({ type }) => type !== 'null') ?? shape
   const values = rules.type === 'array' ? rules.items : rules
@@ -119,7 +119,7 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }
 
-/** An id is shown whole, to be copied. */
+/** Ids are not shortened, so that they can be copied. */
 function cellText(value: unknown, isId: boolean): string {
   const text = Array.isArray(value) ? value.map(valueText).join(', ') || '-' : valueText(value)
   return isId ? text : clip(text, widestCell)
@@ -134,7 +134,7 @@ function columnsThatFit(columns: Column[], width: number): Column[] {
     chosen.add(column)
     used = needed
   }
-  // The id first, whatever its place in the shape.
+  // The id comes first.
   return columns.filter((column) => chosen.has(column)).toSorted((a, b) => Number(a.rank > 0) - Number(b.rank > 0))
 }
 

@@ -1,4 +1,4 @@
-// `penstock call <operation>`: every operation from the terminal. Everything is derived from the list of operations.
+// `penstock call <operation>`: calls API operations from the terminal, derived from the list of operations.
 import { readFileSync } from 'node:fs'
 import { text as readAll } from 'node:stream/consumers'
 import { Command, CommanderError, Option } from 'commander'
@@ -80,7 +80,7 @@ async function callOperation(operation: AnyOperation, options: Options, width: n
     if (warning) console.error(`Warning: ${printable(warning)}`)
     if (isSuccess(received)) return received
     const error = errorOf(received)
-    // A script that asked for JSON can look at the code and the fields.
+    // With --json, scripts get the code and the fields of the problem.
     if (options.json && error.code !== 'invalid_answer') printJson(received.text)
     throw explainKey(error, keyOrigin)
   }
@@ -160,30 +160,30 @@ function refuseMissing(operation: AnyOperation, options: string[]): void {
   )
 }
 
-/** The text is sent as it is; that it is JSON is checked first, so that a slip costs no request. */
+/** Returns the body text unchanged, after checking that it is valid JSON. */
 async function readBody(given: string): Promise<string> {
-  const { text, place } = await bodyText(given)
+  const { text, origin } = await bodyText(given)
   try {
     parseStrictJson(text)
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    throw usageFailure(`--body${place}: ${printable(error.message)}`)
+    throw usageFailure(`--body${origin}: ${printable(error.message)}`)
   }
   return text
 }
 
-async function bodyText(given: string): Promise<{ text: string; place: string }> {
-  if (given === '-') return { text: await readAll(process.stdin), place: ' from standard input' }
-  if (!given.startsWith('@')) return { text: given, place: '' }
+async function bodyText(given: string): Promise<{ text: string; origin: string }> {
+  if (given === '-') return { text: await readAll(process.stdin), origin: ' from standard input' }
+  if (!given.startsWith('@')) return { text: given, origin: '' }
   const file = given.slice(1)
   try {
-    return { text: readFileSync(file, 'utf8'), place: ` in ${file}` }
+    return { text: readFileSync(file, 'utf8'), origin: ` in ${file}` }
   } catch (error) {
     throw usageFailure(`--body: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
 }
 
-/** Shells eat quotes, and a tag has them. */
+/** Adds the quotes of an ETag that the shell has removed. */
 function quoted(etag: string | undefined): string | undefined {
   return etag === undefined || etag === '*' || etag.includes('"') ? etag : `"${etag}"`
 }

@@ -1,8 +1,8 @@
-// Where `penstock call` finds the API key: in the environment, or in a file that only its owner can read.
+// Credentials of `penstock call`: from the environment, or from a file that only its owner can read.
 import { mkdirSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { complainOfMode, writePrivateFile } from '../lib/private-file.ts'
+import { explainFileMode, writePrivateFile } from '../lib/private-file.ts'
 import { CommandFailure, exitCodes } from './failure.ts'
 
 export interface Credentials {
@@ -12,12 +12,12 @@ export interface Credentials {
   organizationId?: string
 }
 
-/** With where the key is from, for whoever must correct it. */
+/** With the origin of the key, for error messages. */
 type FoundCredentials = Credentials & { keyOrigin: string }
 
 const keyNames = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET'] as const
 
-/** The names of the environment that stand instead of the file. */
+/** Environment variables that are set and replace the file. */
 export function namesInEnvironment(): string[] {
   return keyNames.filter((name) => process.env[name]?.trim())
 }
@@ -25,7 +25,7 @@ export function namesInEnvironment(): string[] {
 export function readCredentials(): FoundCredentials {
   const present = namesInEnvironment()
   const organizationId = process.env.PENSTOCK_ORGANIZATION_ID?.trim()
-  // All or none: the key in the file must not be sent to a server that only the environment names.
+  // All or none: the key from the file must not be sent to a server that the environment names.
   const found = present.length > 0 ? fromEnvironment(present) : fromFile()
   return organizationId ? { ...found, organizationId } : found
 }
@@ -52,7 +52,7 @@ function fromFile(): FoundCredentials {
     if (code !== 'ENOENT') throw noCredentials(`${file} cannot be read (${code}).`)
     throw noCredentials(`There are no credentials. Run "penstock login", or set ${keyNames.join(', ')}.`)
   }
-  const open = complainOfMode(file, stats)
+  const open = explainFileMode(file, stats)
   if (open) throw noCredentials(`${open.found}: ${open.remedy}.`)
   const credentials = parse(text)
   if (!credentials) throw noCredentials(`${file} is damaged. Run "penstock login" again.`)
@@ -74,7 +74,7 @@ function noCredentials(sentence: string): CommandFailure {
 }
 
 export function credentialsFile(): string {
-  // A relative path is no setting: the same file must be found from every folder.
+  // Relative paths are ignored, so that every working directory uses the same file.
   const configured = process.env.XDG_CONFIG_HOME
   const folder = configured?.startsWith('/') ? configured : join(homedir(), '.config')
   return join(folder, 'penstock', 'credentials.json')
@@ -87,7 +87,7 @@ export function writeCredentials(credentials: Credentials): string {
   return file
 }
 
-/** False when there were none. */
+/** False when there is no file. */
 export function removeCredentials(): boolean {
   try {
     rmSync(credentialsFile())

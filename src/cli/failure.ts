@@ -1,10 +1,10 @@
-// How the commands that talk to a Penstock end: what is told, and with which exit code (docs/cli.md).
+// Errors and exit codes of the commands that call a Penstock server (docs/cli.md).
 import { PenstockError } from '../client/error.ts'
 import { printable } from './call-output.ts'
 
 export const exitCodes = { ok: 0, refused: 1, usage: 2, authentication: 4 } as const
 
-/** What the person at the terminal can mend, in a sentence. */
+/** An error that the user can fix, in one sentence. */
 export class CommandFailure extends Error {
   readonly exitCode: number
 
@@ -19,9 +19,9 @@ export function usageFailure(sentence: string): CommandFailure {
   return new CommandFailure(sentence, exitCodes.usage)
 }
 
-/** Runs a command and sets the exit code. Never `process.exit`: what was printed into a pipe may still be on its way. */
+/** Runs a command and sets the exit code. Does not call `process.exit`, which could cut off output to a pipe. */
 export async function orFail(command: () => Promise<void>): Promise<void> {
-  // Who reads our output has seen enough, as in `penstock call … | head`.
+  // The reader has closed the pipe, as in `penstock call … | head`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(process.exitCode ?? 0)
@@ -36,7 +36,7 @@ export async function orFail(command: () => Promise<void>): Promise<void> {
   }
 }
 
-/** For an answer to a key: people at a terminal know its parts, not the header that they are sent in. */
+/** Explains a 401 in terms of key id and secret instead of the header. */
 export function explainKey(error: PenstockError, keyOrigin: string): PenstockError | CommandFailure {
   if (error.code !== 'unauthorized') return error
   return toFailure(

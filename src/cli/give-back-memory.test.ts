@@ -16,13 +16,13 @@ describe('memory that only the start needed', () => {
     globalThis.gc = gc as NonNullable<typeof gc>
   })
 
-  it('is given back by a process that has nothing to do', async () => {
+  it('is freed by an idle process', async () => {
     giveBackMemoryWhenIdle()
     await sleep(1_500)
     assert.equal(collect.mock.callCount(), 1)
   })
 
-  it('is left alone by one that is busy', async () => {
+  it('is not freed by a busy process', async () => {
     giveBackMemoryWhenIdle()
     for (const end = performance.now() + 1_100; performance.now() < end; );
     await sleep(500)

@@ -1,7 +1,7 @@
-// Starting takes memory that running does not need. Node would keep it until there is much more to collect.
+// Frees the memory that only the start needed, which Node would keep until much more garbage has collected.
 
 const waitMs = 1_000
-/** Whoever is busy makes garbage anyway, and is not to wait for this: it takes 100 ms. */
+/** A busy process collects garbage anyway, and must not be blocked for the 100 ms that this takes. */
 const mostUtilization = 0.2
 
 export function giveBackMemoryWhenIdle(): void {

@@ -2,7 +2,7 @@ import type { App } from '../app.ts'
 import { readConfig } from '../config.ts'
 import type { FirstOrganization, Initialized } from '../installation/initialize.ts'
 import { StartError } from '../lib/start-error.ts'
-import { complainOfEmail, makeSignInToken, printOrganization, requireEmail } from './new-organization.ts'
+import { emailError, makeSignInToken, printOrganization, requireEmail } from './new-organization.ts'
 import { Questions } from './questions.ts'
 import { open } from './serve.ts'
 
@@ -12,7 +12,7 @@ export interface InitOptions {
   adminEmail?: string
 }
 
-/** Makes the master key, the first organization, its admin and an admin key. */
+/** Creates the master key, the first organization, its admin and an admin key. */
 export async function init(options: InitOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const first = await askForMissing(options)
@@ -35,7 +35,7 @@ async function askForMissing(options: InitOptions): Promise<FirstOrganization> {
   const organizationName = options.organization?.trim()
   const adminName = options.adminName?.trim()
   const adminEmail = options.adminEmail?.trim()
-  // Before anything is asked: the answers would be lost.
+  // Checked before any question, so that no answers are lost.
   if (adminEmail) requireEmail(adminEmail)
   const questions = new Questions((sentence) => new StartError(sentence))
   const ask = async (option: string, question: string, complain: (text: string) => string | undefined) => {
@@ -48,15 +48,15 @@ async function askForMissing(options: InitOptions): Promise<FirstOrganization> {
   }
   try {
     return {
-      organizationName: organizationName || (await ask('--organization', 'Name of the organization', complainOfEmpty)),
-      adminName: adminName || (await ask('--admin-name', 'Name of its first admin', complainOfEmpty)),
-      adminEmail: adminEmail || (await ask('--admin-email', 'Email of the admin', complainOfEmail)),
+      organizationName: organizationName || (await ask('--organization', 'Name of the organization', emptyError)),
+      adminName: adminName || (await ask('--admin-name', 'Name of its first admin', emptyError)),
+      adminEmail: adminEmail || (await ask('--admin-email', 'Email of the admin', emailError)),
     }
   } finally {
     questions.close()
   }
 }
 
-function complainOfEmpty(text: string): string | undefined {
+function emptyError(text: string): string | undefined {
   return text === '' ? 'It must not be empty.' : undefined
 }

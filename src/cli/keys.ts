@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts'
 import { addKey, countByKey, removeKey, rotateKeys } from '../installation/sealed/change-keys.ts'
 
-/** Ids and numbers only, never a key. */
+/** Prints ids and counts, never keys. */
 export async function listKeys(): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const { current, next, byKey, byOthers } = await countByKey(config)
@@ -26,8 +26,8 @@ export async function rotate(): Promise<void> {
   const { keyId, resealed, unopened, isFinished } = await rotateKeys(config)
   console.log(
     isFinished
-      ? `An earlier rotation is finished: ${values(resealed)} sealed anew with ${keyId}.`
-      : `${keyId} is the current master key; ${values(resealed)} sealed anew with it.`,
+      ? `An earlier rotation is finished: ${values(resealed)} sealed again with ${keyId}.`
+      : `${keyId} is the current master key; ${values(resealed)} sealed again with it.`,
   )
   if (unopened > 0) {
     console.error(`${values(unopened)} left as they were: damaged, or sealed with a key that is not in the list.`)

@@ -12,7 +12,7 @@ export interface LinkOptions {
 const defaultMinutes = '15'
 const mostMinutes = 10_080
 
-/** For somebody who has no password, or has forgotten it. Whoever may run this may read the data anyway. */
+/** Signs in a person without a password. No further check: whoever may run this command can read the data anyway. */
 export async function link({ email, minutes = defaultMinutes }: LinkOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   if (!/^[1-9]\d{0,4}$/.test(minutes) || Number(minutes) > mostMinutes) {

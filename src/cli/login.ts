@@ -19,7 +19,7 @@ export interface LoginOptions {
 
 const defaultUrl = 'http://127.0.0.1:8080'
 
-/** Keeps credentials, once the server has accepted them. The secret is never taken from the command line, which others can see. */
+/** Stores credentials after the server has accepted them. The secret is never an argument, because other users can see those. */
 export async function login(options: LoginOptions): Promise<void> {
   await orFail(async () => {
     const { url, keyId, keySecret } = await askForMissing(options)
@@ -76,7 +76,7 @@ export async function logout(): Promise<void> {
   })
 }
 
-/** The organization that the key belongs to: there is exactly one. */
+/** The one organization of the key. */
 async function organizationOf(transport: Transport, keyOrigin: string): Promise<{ id: string; name: string }> {
   const received = await transport.send({ method: 'GET', path: '/v1/organizations', params: {} })
   if (!isSuccess(received)) throw explainKey(errorOf(received), keyOrigin)

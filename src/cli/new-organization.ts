@@ -1,4 +1,4 @@
-// What `penstock init` and `penstock organization create` have in common: what they are told, and what they print at the end.
+// Input checks and output shared by `penstock init` and `penstock organization create`.
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Initialized } from '../installation/initialize.ts'
@@ -7,22 +7,22 @@ import { signInLink } from '../sessions/session.ts'
 
 const linkHours = 24
 
-/** A sentence, when it is none. */
-export function complainOfEmail(text: string): string | undefined {
+/** Error message for an invalid email address. */
+export function emailError(text: string): string | undefined {
   return /^[^\s@]+@[^\s@]+$/.test(text) ? undefined : `${JSON.stringify(text)} is not an email address.`
 }
 
 export function requireEmail(text: string): void {
-  const complaint = complainOfEmail(text)
+  const complaint = emailError(text)
   if (complaint !== undefined) throw new StartError(complaint)
 }
 
-/** Signs the person in once; undefined when nobody has the email address. */
+/** Creates a one-time sign-in token; undefined when nobody has the email address. */
 export function makeSignInToken({ database }: Pick<App, 'database'>, email: string): Promise<string | undefined> {
   return database.write('createSignInLink', { email, minutes: linkHours * 60 }, 'initialize')
 }
 
-/** The only time that the secret and the link are shown. */
+/** The secret and the link are shown only here. */
 export function printOrganization({ operations }: Config, made: Initialized, token: string): void {
   console.log(`Organization ${made.organizationId}`)
   console.log(`Admin user   ${made.adminUserId}`)

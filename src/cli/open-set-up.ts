@@ -1,4 +1,4 @@
-// For commands that change the data of a Penstock that has been set up.
+// Opens an initialized Penstock for commands that change its data.
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { DataInUseError, StartError } from '../lib/start-error.ts'

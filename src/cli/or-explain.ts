@@ -3,7 +3,7 @@ import { StartError } from '../lib/start-error.ts'
 
 export const exitSoftware = 70
 
-/** One clear sentence and a non-zero exit for what the user can mend; the trace only for what is our own mistake. */
+/** Prints one sentence for errors that the user can fix, and a stack trace for defects; exits with a non-zero code. */
 export async function orExplain(command: () => Promise<void>): Promise<void> {
   try {
     await command()
@@ -14,9 +14,9 @@ export async function orExplain(command: () => Promise<void>): Promise<void> {
     }
     if (error instanceof Problem && error.code === 'unavailable') {
       console.error(
-        'The database cannot be used right now: its disk is full or fails, or it is away. Try again in a moment.',
+        'The database cannot be used right now: its disk is full or failing, or it is unreachable. Try again later.',
       )
-      // A sync that failed is under way to end the process with a code of its own.
+      // A failed sync ends the process earlier, with its own exit code.
       setTimeout(() => process.exit(1), 200)
       return
     }

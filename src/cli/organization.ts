@@ -12,9 +12,9 @@ export interface OrganizationOptions {
   existingAccount?: boolean
 }
 
-const mostNamesTold = 5
+const mostNamesListed = 5
 
-/** One more organization in a Penstock that has been set up. Its admin is somebody new, or one whom the operator says they know. */
+/** Creates another organization. Its admin is a new account, or an existing one that the operator has confirmed. */
 export async function createOrganization(options: OrganizationOptions): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const email = options.adminEmail.trim()
@@ -29,8 +29,10 @@ export async function createOrganization(options: OrganizationOptions): Promise<
     const answer = await app.database.write('addOrganization', order, 'organization')
     if (!('made' in answer)) {
       if (answer.known) throw alreadyKnown(answer.known)
-      const mend = isForExistingAccount ? 'leave out --existing-account, and say --admin-name' : 'say --admin-name too'
-      throw new StartError(`Nobody here has the email address ${JSON.stringify(email)}: ${mend}.`)
+      const remedy = isForExistingAccount
+        ? 'leave out --existing-account, and say --admin-name'
+        : 'say --admin-name too'
+      throw new StartError(`Nobody here has the email address ${JSON.stringify(email)}: ${remedy}.`)
     }
     printOrganization(config, answer.made, (await makeSignInToken(app, email))!)
   } finally {
@@ -38,18 +40,18 @@ export async function createOrganization(options: OrganizationOptions): Promise<
   }
 }
 
-/** So that the operator can judge whether this is the person they mean. */
+/** Describes the account, so that the operator can check whose it is. */
 function alreadyKnown({ name, email, createdAt, organizationNames }: KnownAccount): StartError {
-  const told = organizationNames.slice(0, mostNamesTold).map((each) => JSON.stringify(each))
-  const more = organizationNames.length - told.length
+  const listed = organizationNames.slice(0, mostNamesListed).map((each) => JSON.stringify(each))
+  const more = organizationNames.length - listed.length
   const membership =
-    told.length === 0
+    listed.length === 0
       ? 'a member of no organization'
-      : `a member of ${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+      : `a member of ${listed.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
   return new StartError(
     printable(
       `${JSON.stringify(email)} is the account of ${JSON.stringify(name)}, here since ${createdAt.slice(0, 10)}, ${membership}. ` +
-        'If that is the admin you mean, say --existing-account; nothing was made.',
+        'If that is the admin you mean, say --existing-account; nothing was created.',
     ),
   )
 }

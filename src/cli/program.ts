@@ -1,5 +1,5 @@
-// All commands and their options. Each loads only what it needs: the server nothing of the client's commands, and those
-// nothing of the server.
+// Commands and their options. Each command loads only its own modules, so that the server does not load the client's and the
+// client does not load the server's.
 import { Command } from 'commander'
 import type { AuditOptions } from './audit.ts'
 import type { DoctorOptions } from './doctor.ts'
@@ -21,7 +21,7 @@ export async function runProgram(): Promise<void> {
   program
     .command('start')
     .description('run Penstock (settings come from the environment, see docs/operating.md)')
-    .option('--role <role>', 'what this process does: all (unless told), api or runner')
+    .option('--role <role>', 'what this process does: all (default), api or runner')
     .action((options: StartOptions) => orExplain(async () => (await import('./start.ts')).start(options)))
   program
     .command('init')
@@ -36,7 +36,7 @@ export async function runProgram(): Promise<void> {
     .action(() => orExplain(async () => (await import('./try.ts')).tryIt()))
   program
     .command('link')
-    .description('make a link that signs a person in to the console once')
+    .description('create a link that signs a person in to the console once')
     .requiredOption('--email <email>', 'email of the person')
     .option('--minutes <number>', 'how long the link is good (default: 15)')
     .action((options: LinkOptions) => orExplain(async () => (await import('./link.ts')).link(options)))
@@ -44,7 +44,7 @@ export async function runProgram(): Promise<void> {
     .command('organization')
     .description('organizations of this Penstock')
     .command('create')
-    .description('make another organization, with its admin and an admin key')
+    .description('create another organization, with its admin and an admin key')
     .requiredOption('--name <name>', 'name of the organization')
     .requiredOption('--admin-email <email>', 'email of its admin')
     .option('--admin-name <name>', 'name of the admin, when nobody here has that email yet')
@@ -55,14 +55,14 @@ export async function runProgram(): Promise<void> {
   program
     .command('backup')
     .description(
-      'write everything but the master keys into one file, as it is at one moment; works while Penstock runs',
+      'write a consistent snapshot of everything except the master keys to a file; works while Penstock runs',
     )
-    .argument('<file-or-folder>', 'a new file, or a folder in which one is made')
+    .argument('<file-or-folder>', 'a new file, or a folder to create one in')
     .action((target: string) => orExplain(async () => (await import('./backup.ts')).backup(target)))
   program
     .command('restore')
     .description('put a backup into an empty Penstock; the master key file that belongs to it must be there')
-    .argument('<file>', 'what "penstock backup" made')
+    .argument('<file>', 'a file written by "penstock backup"')
     .action((file: string) => orExplain(async () => (await import('./restore.ts')).restore(file)))
   addKeyCommands(program.command('keys').description('the master keys, which secrets are sealed with'))
   program
@@ -95,7 +95,7 @@ export async function runProgram(): Promise<void> {
     .action((options: AuditOptions) => orExplain(async () => (await import('./audit.ts')).verifyAudit(options)))
   program
     .command('doctor')
-    .description('examine this Penstock and its surroundings, and say what to do; works while Penstock runs')
+    .description('check this Penstock and its environment, and print remedies; works while Penstock runs')
     .option('--json', 'for tools')
     .option('--try', 'as "npm start" runs it, which may also connect to this machine and without TLS')
     .action((options: DoctorOptions) => orExplain(async () => (await import('./doctor.ts')).doctor(options)))
@@ -115,7 +115,7 @@ function addKeyCommands(keys: Command): void {
   keys
     .command('rotate')
     .description(
-      'make another key the current one, and seal everything anew with it; run again, it finishes what was interrupted',
+      'make another key the current one, and seal everything again with it; run again to finish an interrupted rotation',
     )
     .action(() => orExplain(async () => (await import('./keys.ts')).rotate()))
   keys

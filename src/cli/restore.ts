@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import { checkBackup, restoreBackup } from '../installation/backup/restore-backup.ts'
 import { prepareFolder } from '../startup/open-database.ts'
 
-/** Into an empty Penstock only. Its pipes wait for somebody to start them. */
+/** Restores into an empty database only. Pipes stay stopped until started by a person. */
 export async function restore(backupFile: string): Promise<void> {
   const config = readConfig(process.env, { logLevel: 'warn' })
   const file = resolve(backupFile)

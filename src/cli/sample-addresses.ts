@@ -1,5 +1,5 @@
-// Keeps the sample's service and its pipe on the ports of the embedded engine and of the shop, which change when another program has
-// taken them. What the user has pointed elsewhere stays as it is.
+// Updates the addresses of the sample's service and pipe when the embedded engine or the sample shop moves to another port.
+// Addresses that the user has changed stay.
 import { existsSync, readFileSync } from 'node:fs'
 import type { App } from '../app.ts'
 import type { SampleShop } from '../installation/sample.ts'
@@ -13,7 +13,7 @@ interface ShownAddress {
 
 const ownHost = '127.0.0.1'
 
-/** The values in the file that the try-it mode made with the sample; empty without one. */
+/** The values in the sample file of the try-it mode; empty without one. */
 export function readSampleFile(file: string): Record<string, string> {
   if (!existsSync(file)) return {}
   return Object.fromEntries(
@@ -31,7 +31,7 @@ export class SampleAddresses {
   readonly #app: App
   readonly #file: string
 
-  /** `file`: with the sample's ids and keys. */
+  /** `file` has the sample's ids and keys. */
   constructor(app: App, file: string) {
     this.#app = app
     this.#file = file
@@ -56,7 +56,7 @@ export class SampleAddresses {
     await this.#call('PATCH', path, { source: { postgres: { port, credentials: { username, password } } } })
   }
 
-  /** There is no shop to follow. */
+  /** Stops the pipe when the sample shop is not available. */
   async stopShopPipe(): Promise<void> {
     const path = this.#shopPipe()
     if (path) await this.#call('PATCH', `${path}/state`, { command: 'stop' })
@@ -67,7 +67,7 @@ export class SampleAddresses {
     return id && `/pipes/${id}`
   }
 
-  /** Undefined when it is refused: the service, the pipe or the key may have been deleted. */
+  /** Undefined when the request fails: the service, the pipe or the key may have been deleted. */
   async #call(method: 'GET' | 'PATCH', path: string, body?: object): Promise<unknown> {
     const { ORGANIZATION_ID, SERVICE_ID, KEY_ID, KEY_SECRET } = readSampleFile(this.#file)
     const { statusCode, payload } = await this.#app.server.inject({

@@ -1,4 +1,4 @@
-// Runs an opened app until it is told to stop.
+// Runs an opened app until a signal stops it.
 import { flushCompileCache } from 'node:module'
 import { type App, type AppOptions, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
@@ -22,7 +22,7 @@ export async function open(config: Config, options: { mayCreateKeys: boolean }):
     onFatal: (reason) => {
       log.error(explainFatal(reason, config))
       log.flush()
-      // Also what a stop ends with that is under way: it may be done before these 50 ms are over.
+      // Also the exit code of a stop in progress, which may finish before these 50 ms are over.
       process.exitCode = reason === 'defect' ? exitSoftware : exitInputOutput
       setTimeout(() => process.exit(), 50)
     },
@@ -46,13 +46,13 @@ function explainFatal(reason: Parameters<AppOptions['onFatal']>[0], { dataFolder
 }
 
 export interface RunOptions {
-  /** The process ends after that, also when a request or a pipe is not done. */
+  /** Limit of a graceful stop; then the process exits with requests and pipes unfinished. */
   longestStopMs?: number
-  /** May take as long as a download: `stopping` is aborted when the process is to end, which waits for what this has to clean up. */
+  /** May take long, for example for a download. `stopping` is aborted on stop; the process waits until this has cleaned up. */
   start(stopping: AbortSignal): Promise<void>
 }
 
-/** Starts, and ends the process when it is told to, also while it is still starting. */
+/** Starts, and stops the process on a signal, also during the start. */
 export async function runUntilStopped({ app, log }: Serving, { longestStopMs, start }: RunOptions): Promise<void> {
   const stopping = new AbortController()
   let starting: Promise<void> | undefined
@@ -76,7 +76,7 @@ export async function runUntilStopped({ app, log }: Serving, { longestStopMs, st
   process.on('unhandledRejection', crash)
   process.on('uncaughtException', crash)
   starting = start(stopping.signal).catch(async (error: unknown) => {
-    // What a stop broke off.
+    // The start was aborted by a stop.
     if (stopping.signal.aborted) return
     await app.close()
     throw error
@@ -89,17 +89,17 @@ export async function serve({ app, log }: Serving): Promise<string> {
   const url = await app.listen()
   log.info('listening', { reason: url })
   giveBackMemoryWhenIdle()
-  // Otherwise only an orderly end keeps it, and whoever is killed starts more slowly each time.
+  // Otherwise Node writes the cache only at a normal exit, and a killed process would start slowly every time.
   flushCompileCache()
   return url
 }
 
-/** The launcher (bin/node24.js) holds the other end of the channel as long as it lives. */
+/** The launcher (bin/node24.js) holds the other end of the IPC channel while it lives. */
 function stopWithLauncher(stop: () => void): void {
   if (!process.send) return
-  // It died while this process was starting.
+  // The launcher died while this process was starting.
   if (!process.connected) stop()
   process.once('disconnect', stop)
-  // A listener would keep the process running.
+  // Otherwise the channel would keep the process running.
   process.channel?.unref()
 }

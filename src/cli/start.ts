@@ -6,7 +6,7 @@ export interface StartOptions {
   role?: string
 }
 
-/** Production: no sample, nothing created. */
+/** Production mode: creates no sample and no keys. */
 export async function start({ role = 'all' }: StartOptions = {}): Promise<void> {
   const config = { ...readConfig(process.env, { logLevel: 'info' }), role: readRole(role) }
   if (config.role === 'runner' && !config.databaseUrl) {
@@ -18,7 +18,7 @@ export async function start({ role = 'all' }: StartOptions = {}): Promise<void> 
   if (serving.app.isNew) {
     await serving.app.close()
     throw new StartError(
-      'This Penstock has not been set up yet. Run "penstock init" first; it makes the first organization and admin key.',
+      'This Penstock has not been set up yet. Run "penstock init" first; it creates the first organization and admin key.',
     )
   }
   await runUntilStopped(serving, {

@@ -1,30 +1,30 @@
-// The engine of the try-it mode's sample: the embedded one, or the user's own.
+// Engine of the sample service in the try-it mode: the embedded one, or the user's own.
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { hasEmbeddedEngine, startEmbeddedEngine } from '../embedded-engine/embedded-engine.ts'
 import type { Serving } from './serve.ts'
 
-/** A day of orders is a million rows. */
+/** One day of orders is a million rows. */
 const keptFor = 'INTERVAL 1 DAY'
 const tidyEveryMs = 60_000
-/** The pipe creates its table when it has run for a moment. */
+/** The pipe creates its table shortly after it starts. */
 const retryTidyMs = 2_000
 const tidyTimeoutMs = 10_000
 
 export interface TryEngine {
   readonly access: { url: string; username: string; password: string }
   isEmbedded: boolean
-  /** With the credentials of an engine that is ours. */
+  /** Contains the credentials if the engine is the embedded one. */
   readonly urlToShow: string
 }
 
 export interface TryEngineOptions {
   stopping: AbortSignal
-  /** The embedded engine has another port now. */
+  /** Called when the embedded engine has another port. */
   onMoved(engine: TryEngine): void
 }
 
-/** Undefined when an earlier start made the sample for an engine that is not ours to start. */
+/** Undefined when the sample was created for the user's own engine. */
 export async function openTryEngine(
   config: Config,
   { app: { isNew }, log }: Serving,
@@ -34,7 +34,7 @@ export async function openTryEngine(
   if (isNew && config.tryEngine) {
     const { url, username, password } = config.tryEngine
     const access = { url, username, password: password.reveal() }
-    // A table of that name which the user has already is not ours to delete rows from.
+    // Rows of an existing table of the user must not be deleted.
     if ((await ask(access, 'EXISTS TABLE default.orders')) === '0') keepSmallFromNowOn({ access, isInMemory: false })
     return { access, isEmbedded: false, urlToShow: url }
   }
@@ -67,7 +67,7 @@ interface EngineToTidy {
   isInMemory: boolean
 }
 
-/** So that the sample can run for weeks. Repeated: the pipe creates the table, and whoever tries it may drop it. */
+/** Limits the size of the sample tables, so that the sample can run for weeks. Repeated, because tables are created and dropped. */
 function keepSmallFromNowOn(engine: EngineToTidy, waitMs = retryTidyMs): void {
   setTimeout(async () => {
     const isKept = await keepSmall(engine)
@@ -75,17 +75,17 @@ function keepSmallFromNowOn(engine: EngineToTidy, waitMs = retryTidyMs): void {
   }, waitMs).unref()
 }
 
-/** False when the table is not there yet. */
+/** False when the table does not exist yet. */
 export async function keepSmall({ access, isInMemory }: EngineToTidy): Promise<boolean> {
   const setTtl = `ALTER TABLE default.orders MODIFY TTL ordered_at + ${keptFor}`
-  // In memory nothing is merged in the background, and a merge is what removes old rows.
+  // An in-memory engine has no background merges, and only merges remove old rows.
   const merges = ['orders', 'shop_orders', 'shop_customers'].map((table) => `OPTIMIZE TABLE default.${table} FINAL`)
   const isKept = (await ask(access, setTtl)) !== undefined
   if (isInMemory) for (const merge of merges) await ask(access, merge)
   return isKept
 }
 
-/** Undefined when it is refused: the table may not be there yet, the engine may be starting again. */
+/** Undefined when the statement fails: the table may not exist yet, or the engine may be restarting. */
 async function ask({ url, username, password }: TryEngine['access'], statement: string): Promise<string | undefined> {
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   const signal = AbortSignal.timeout(tidyTimeoutMs)

@@ -1,5 +1,5 @@
-// Something to load, for the try-it mode: a folder that gets a small file of orders every few seconds, served on this machine as
-// a bucket of object storage, to be read by anybody and written by nobody. The sample pipe loads from it.
+// Sample files of the try-it mode: writes a small file of orders every two seconds and serves the folder on loopback as a
+// read-only S3 bucket, from which the sample pipe loads.
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -9,11 +9,11 @@ import { join } from 'node:path'
 const host = '127.0.0.1'
 const everyMs = 2_000
 const ordersPerFile = 25
-/** Those before are removed: they have been loaded, or nobody wants them. */
+/** Older files are deleted. */
 const keptFiles = 1_000
 const bucket = 'files'
 
-/** As long as the process runs; `port` 0: any free one. The URL of the orders, as a pipe takes it; undefined when the port is taken. */
+/** Serves until the process exits; `port` 0: any free port. Returns the source URL for a pipe; undefined when the port is taken. */
 export async function serveTryFiles(folder: string, port: number): Promise<string | undefined> {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const server = createServer((request, response) => answer(folder, request, response))
@@ -48,14 +48,14 @@ function writeOrders(folder: string): void {
     }
     return `${JSON.stringify(order)}\n`
   })
-  // The newest file has the last name in the order of names, and is whole from the moment it is seen.
+  // Names sort by time, and the rename makes a file visible only when it is complete.
   const name = `${now.toISOString().replaceAll(/[:.]/g, '-')}.json`
   try {
     writeFileSync(join(folder, `.${name}`), lines.join(''), { mode: 0o600 })
     renameSync(join(folder, `.${name}`), join(folder, name))
     for (const old of listFiles(folder).slice(0, -keptFiles)) rmSync(join(folder, old))
   } catch {
-    // A full disk is told by whatever else writes to it; here the next file may fit again.
+    // A full disk is reported by other writers; the next file is tried anyway.
   }
 }
 
@@ -69,7 +69,7 @@ function answer(folder: string, request: IncomingMessage, response: ServerRespon
   try {
     serve(folder, request, response)
   } catch {
-    // An address that is none, or a folder that is gone: not a reason to end Penstock.
+    // An invalid URL or a deleted folder must not end Penstock.
     refuse(response, 'InvalidRequest', 400)
   }
 }
@@ -109,7 +109,7 @@ function give(name: string, bytes: Buffer, request: IncomingMessage, response: S
   response.end(request.method === 'HEAD' ? undefined : part)
 }
 
-/** A file is written once: its name says which it is. */
+/** Files never change, so the name identifies the content. */
 function etagOf(name: string): string {
   return createHash('md5').update(name).digest('hex')
 }

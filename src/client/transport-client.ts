@@ -1,15 +1,14 @@
-// The operations over a transport, whoever is asking: an API key, or a person who is signed in to the console.
-import type { Answer, CallOptions, Promised, VersionedWriteOptions } from './caller.ts'
+// Operations over a transport that authenticates with an API key or a console session.
+import type { Answer, CallOptions, OperationCall, VersionedWriteOptions } from './caller.ts'
 import { type ListOperation, Operations } from './operations.ts'
 import { envelopeOf, errorOf, isSuccess, nextCursorOf, type Transport, type Values, warningOf } from './transport.ts'
 
-/** What a list is asked for. */
+/** Parameters of a list operation. */
 export type ListParams<Name extends ListOperation> = NonNullable<Parameters<Operations[Name]>[0]>
 
-/** One of what a list holds. */
+/** Item type of a list operation. */
 export type ListItem<Name extends ListOperation> = Awaited<ReturnType<Operations[Name]>>['result'][number]
 
-/** Sends each operation through a transport. */
 export class TransportClient extends Operations {
   readonly #transport: Transport
 
@@ -18,7 +17,7 @@ export class TransportClient extends Operations {
     this.#transport = transport
   }
 
-  /** All items of a list, page after page: `for await (const member of client.all('listMembers', { organizationId }))`. */
+  /** All items of a list, across pages: `for await (const member of client.all('listMembers', { organizationId }))`. */
   async *all<Name extends ListOperation>(
     name: Name,
     params: ListParams<Name>,
@@ -32,7 +31,7 @@ export class TransportClient extends Operations {
   }
 
   protected async call<Result>(
-    { method, path, text }: Promised,
+    { method, path, text }: OperationCall,
     params: Values,
     body: unknown,
     options: VersionedWriteOptions = {},

@@ -1,5 +1,5 @@
-// One request, sent until an answer is there: credentials, retries, time. Knows no operation. Uses what every runtime with
-// fetch has, and nothing of Node.
+// Sends one request with credentials, retries and a timeout. Independent of operations; runs in every runtime with fetch,
+// without Node APIs.
 import { PenstockError } from './error.ts'
 
 export interface Connection extends TransportOptions {
@@ -8,15 +8,15 @@ export interface Connection extends TransportOptions {
 }
 
 export interface TransportOptions {
-  /** Where Penstock is, such as `https://penstock.example.com`. */
+  /** URL of Penstock, such as `https://penstock.example.com`. */
   url: string
-  /** Used instead of the runtime's own. */
+  /** Replaces the runtime's fetch. */
   fetch?: typeof globalThis.fetch | undefined
-  /** How many times a request is sent again, at the most; 3 unless told. */
+  /** Maximum number of retries; default: 3. */
   retries?: number | undefined
-  /** The most that one call takes, with all retries and all waiting; 60,000 unless told. */
+  /** Time limit of a call including retries and back-off; default: 60,000. */
   timeoutMs?: number | undefined
-  /** Recorded with every change that is made; not every runtime lets it be set. */
+  /** Recorded with every change; some runtimes do not allow setting it. */
   userAgent?: string | undefined
 }
 
@@ -24,7 +24,7 @@ export type Values = Readonly<Record<string, unknown>>
 
 export interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `{names}` of parameters in it. Parameters that it does not name go into the query. */
+  /** Contains `{names}` of parameters. All other parameters go into the query. */
   path: string
   params: Values
   /** JSON text. */
@@ -34,27 +34,27 @@ export interface Call {
   signal?: AbortSignal | undefined
 }
 
-/** An answer of any status, as it came. */
+/** A response with any status. */
 export interface Received {
   status: number
   headers: Headers
   text: string
 }
 
-/** Statuses that say: not now. With the first two, nothing was done; with the others a proxy may have lost an answer. */
+/** Retryable statuses. With 429 and 503 nothing was done; with 502 and 504 a proxy may have lost the response. */
 const passingStatuses = [429, 503, 502, 504]
 const firstWaitMs = 250
 
 export class Transport {
   readonly url: string
-  // Private, so that neither a log line nor an error of somebody who prints the client has it.
+  // Private, so that printing the client shows no credentials.
   readonly #authorize: () => Record<string, string>
   readonly #fetch: typeof globalThis.fetch
   readonly #retries: number
   readonly #timeoutMs: number
   readonly #userAgent: string
 
-  /** `authorize` makes the headers that say who is asking. */
+  /** `authorize` returns the authentication headers. */
   constructor(options: TransportOptions, authorize: () => Record<string, string>) {
     this.url = baseUrl(options.url)
     this.#authorize = authorize
@@ -64,7 +64,7 @@ export class Transport {
     this.#userAgent = options.userAgent ?? 'penstock-client'
   }
 
-  /** The last answer, whatever its status; throws a PenstockError only when there is none. */
+  /** Returns the last response, whatever its status; throws a PenstockError only without a response. */
   async send(call: Call): Promise<Received> {
     const url = this.url + pathOf(call)
     const headers = this.#headers(call)
@@ -84,13 +84,13 @@ export class Transport {
     try {
       const headers = new Headers({
         ...this.#authorize(),
-        // Tells errors in full; a success is the same with and without it.
+        // Requests detailed errors; successful responses are the same.
         accept: 'application/json, application/problem+json',
         'user-agent': this.#userAgent,
       })
       if (body !== undefined) headers.set('content-type', 'application/json')
       if (ifMatch !== undefined) headers.set('if-match', ifMatch)
-      // One key for all attempts of a call: a repeat whose first answer was lost is not applied again.
+      // One key for all attempts, so that a retry after a lost response is not applied again.
       if (method !== 'GET') headers.set('idempotency-key', idempotencyKey ?? newIdempotencyKey())
       return headers
     } catch {
@@ -101,9 +101,9 @@ export class Transport {
   async #attempt(call: Call, url: string, headers: Headers, deadline: number): Promise<Received | PenstockError> {
     call.signal?.throwIfAborted()
     const remainingMs = Math.max(1, deadline - performance.now())
-    // Not all of the time, so that one more attempt is possible after one that hangs.
+    // Leaves time for one more attempt after one that hangs.
     const limit = AbortSignal.timeout(Math.ceil(Math.min(remainingMs, (this.#timeoutMs * 2) / 3)))
-    // Called as a function: browsers refuse a fetch that is called as a method of something else.
+    // Called without `this`: browsers refuse fetch as a method of another object.
     const send = this.#fetch
     try {
       const response = await send(url, {
@@ -127,13 +127,13 @@ export class Transport {
   }
 }
 
-/** Browsers have randomUUID only on pages that came by https, or from this machine. */
+/** Browsers have randomUUID only on pages from https or localhost. */
 export function newIdempotencyKey(): string {
   if (typeof crypto.randomUUID === 'function') return crypto.randomUUID()
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The error that an answer tells. Understands both forms of Penstock's errors, and says so when it is neither. */
+/** The error in a response, in either format of Penstock; otherwise `invalid_answer`. */
 export function errorOf(received: Received): PenstockError {
   const { status, headers } = received
   const body = parseObject(received.text)
@@ -171,8 +171,8 @@ export function warningOf({ headers }: Received): string | undefined {
 }
 
 /**
- * The cursor of the next page, from the `Link` header. Only the cursor: the rest of the address is what the server believes
- * it is called, and credentials go nowhere but where they belong.
+ * The cursor of the next page, from the `Link` header. The rest of that URL is ignored, so that credentials are sent only to
+ * the configured server.
  */
 export function nextCursorOf({ headers }: Received): string | undefined {
   const target = /<([^<>]*)>\s*;[^,<]*\brel="?next\b/.exec(headers.get('link') ?? '')?.[1]
@@ -183,7 +183,7 @@ export function nextCursorOf({ headers }: Received): string | undefined {
 function invalidAnswer({ status, headers }: Received): PenstockError {
   const type = headers.get('content-type')?.split(';')[0]?.slice(0, 64) ?? 'no content type'
   const target = status >= 300 && status < 400 ? headers.get('location') : null
-  // A query may hold what is nobody's business.
+  // Without the query, which may contain secrets.
   const hint = target ? `; it points to ${target.split('?')[0]?.slice(0, 200)}` : ''
   return new PenstockError(`the answer is not one of Penstock (status ${status}, ${type})${hint}; check the URL`, {
     status,
@@ -196,13 +196,13 @@ function invalidRequest(message: string): PenstockError {
   return new PenstockError(message, { status: 0, code: 'invalid_request' })
 }
 
-/** The path with its parameters, and the query. */
+/** Path with parameters, and query. */
 export function pathOf({ path, params }: Pick<Call, 'path' | 'params'>): string {
   const inPath = new Set<string>()
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     inPath.add(name)
     const value = params[name]
-    // An empty segment, `.` and `..` would lead to another path, and so to another operation.
+    // An empty segment, `.` or `..` would change the path and so call another operation.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
       throw invalidRequest(`${name} must be a text that is not empty, not ${JSON.stringify(value)}`)
     }
@@ -215,12 +215,12 @@ export function pathOf({ path, params }: Pick<Call, 'path' | 'params'>): string 
   return query.size > 0 ? `${filled}?${query}` : filled
 }
 
-/** Undefined: no retry would help. */
+/** Undefined when the outcome is not retryable. */
 function waitBeforeRetry(outcome: Received | PenstockError, attempt: number): number | undefined {
-  // Some chance in it: many clients that failed together must not come back together.
+  // Jitter, so that clients that failed together do not retry together.
   const waitMs = firstWaitMs * 2 ** attempt * (0.5 + Math.random() / 2)
   if (outcome instanceof PenstockError) return waitMs
-  // While the first attempt of a write, whose answer was lost, is still running.
+  // The first attempt, whose response was lost, is still running.
   const isRunning = outcome.status === 409 && parseObject(outcome.text)?.code === 'idempotency_key_in_use'
   if (!passingStatuses.includes(outcome.status) && !isRunning) return undefined
   const askedSeconds = secondsOf(outcome.headers.get('retry-after'))
@@ -240,7 +240,7 @@ function baseUrl(text: string): string {
   try {
     url = new URL(text)
   } catch {
-    // Not quoted: what is mistaken for a URL may be a secret.
+    // The value is not shown: it may be a secret passed by mistake.
     throw invalidRequest('url must be the address of Penstock, such as https://penstock.example.com')
   }
   if (!/^https?:$/.test(url.protocol)) throw invalidRequest('url must begin with https:// or http://')
@@ -252,7 +252,7 @@ function baseUrl(text: string): string {
   return url.href.slice(0, end)
 }
 
-/** Who an API key says is asking. */
+/** Basic authentication with an API key. */
 export function basicAuthorization({ keyId, keySecret }: Connection): () => Record<string, string> {
   const authorization = `Basic ${base64(`${keyId}:${keySecret}`)}`
   return () => ({ authorization })
@@ -276,7 +276,7 @@ function isFieldError(value: unknown): value is { pointer: string; detail: strin
   return typeof pointer === 'string' && typeof detail === 'string'
 }
 
-/** What a runtime says of a connection that failed; Node hides it one level down. */
+/** Reason of a connection failure; Node has it in `cause`. */
 function reasonOf(error: unknown): string {
   const { message, cause } = (error ?? {}) as { message?: unknown; cause?: { code?: unknown; message?: unknown } }
   return String(cause?.code ?? cause?.message ?? message ?? error)

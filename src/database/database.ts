@@ -1,5 +1,5 @@
-// What the rest of Penstock knows of a database: it reads with SQL, and it writes by name. A write is a named function from
-// the list of writes (src/execution/writes.ts), because on SQLite it runs in another thread, where functions cannot be sent.
+// Interface of a database: reads with SQL, writes by name. A write is a named function from src/execution/writes.ts, because
+// on SQLite it runs in another thread and functions cannot be sent to threads.
 import { describeError } from '../lib/describe-error.ts'
 import type { LogFields } from '../lib/log.ts'
 import { type FieldProblem, Problem, type ProblemCode } from '../lib/problem.ts'
@@ -7,7 +7,7 @@ import type { Vault } from '../lib/vault.ts'
 import type { CommitGroupMetrics, Outcome, Verdict } from './group-commit.ts'
 import type { Dialect, Sql } from './sql.ts'
 
-/** What a write works with: its transaction, and the vault for what must be sealed. */
+/** The transaction of a write, and the vault that seals secrets. */
 export interface WriteContext {
   sql: Sql
   vault: Vault
@@ -18,36 +18,36 @@ export type Writes = Record<string, (context: WriteContext, input: any) => Promi
 
 export interface Database<List extends Writes> {
   readonly dialect: Dialect
-  /** Sees what has been committed, one statement at a time. */
+  /** Sees committed data only; each statement is separate. */
   readonly reader: Sql
   /**
-   * Runs a write in a transaction and resolves after its commit. Writes with the same `lane` run one after another in the
-   * order they came; use the organization's id.
+   * Runs a write in a transaction and resolves after its commit. Writes with the same `orderKey` run one after another in the
+   * order of the calls; use the id of the organization.
    */
   write<Name extends keyof List & string>(
     name: Name,
     input: Parameters<List[Name]>[1],
-    lane: string,
+    orderKey: string,
   ): Promise<Awaited<ReturnType<List[Name]>>>
   /** Resolves when the database answers, rejects with a Problem when it does not. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
-/** `disk`: it may not keep what it said it keeps. `deleted`: its files are gone. `defect`: the thread that writes has ended. */
+/** `disk`: committed data may be lost after a failed sync. `deleted`: the files are gone. `defect`: the writer thread has ended. */
 export type FatalReason = 'disk' | 'deleted' | 'defect'
 
 export interface DatabaseEvents {
-  onGroup?(figures: CommitGroupMetrics): void
-  /** The process must end, after what is under way has been answered. */
+  onGroup?(metrics: CommitGroupMetrics): void
+  /** The process must exit after pending requests have been answered. */
   onFatal(reason: FatalReason): void
   onTrouble(reason: string, error: LogFields['error']): void
 }
 
-/** More writes than this waiting means that clients must wait, not memory. */
+/** Limit of queued writes; beyond it clients get a 503. */
 export const maxWaitingWrites = 4_096
 
-/** An unexpected error of a write or a read, as far as it may be told in a log. */
+/** An unexpected error of a write or a read, reduced to what may be logged. */
 class Fault extends Error {
   readonly description: NonNullable<LogFields['error']>
 
@@ -59,21 +59,21 @@ class Fault extends Error {
 }
 
 export function unavailable(cause?: unknown): Problem {
-  return new Problem('unavailable', 'the database cannot be used right now; try again in a moment', {
+  return new Problem('unavailable', 'the database cannot be used right now; try again in a second', {
     headers: { 'retry-after': '1' },
     cause,
   })
 }
 
-/** More writes than are taken on. */
+/** The queue of writes is full. */
 export function tooManyWaiting(): Problem {
-  return new Problem('unavailable', 'too many changes are waiting for the database; try again in a moment', {
+  return new Problem('unavailable', 'too many changes are waiting for the database; try again in a second', {
     headers: { 'retry-after': '1' },
     isOverload: true,
   })
 }
 
-/** An outcome in a form that can cross threads. */
+/** An outcome in a form that can be sent between threads. */
 export type WireOutcome =
   | { value: unknown }
   | { problem: { code: ProblemCode; detail: string; fields: FieldProblem[]; headers: Record<string, string> } }

@@ -1,5 +1,5 @@
-// A database for a command that must be the only one of its kind to change it. SQLite: nobody else is on the file. PostgreSQL:
-// nobody else has the same lock; processes that do their work go on.
+// Exclusive access for maintenance commands. SQLite: locks the file against every other process. PostgreSQL: holds an advisory
+// lock against other commands, while running processes continue.
 import type { ClientConfig } from 'pg'
 import { DataInUseError, StartError } from '../lib/start-error.ts'
 import { type SchemaTarget, selectMigrations } from './migrate.ts'
@@ -9,16 +9,16 @@ import { lockFile, openFailure, SqliteConnection } from './sqlite.ts'
 
 export interface Exclusive extends SchemaTarget {
   readonly sql: Sql
-  /** All of it or nothing, also through a crash. */
+  /** Atomic, also across a crash. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result>
   insert(table: string, columns: string[], rows: SqlValue[][]): Promise<void>
   close(): Promise<void>
 }
 
-/** `schema`: also those wait who would bring the tables up to date. */
+/** `schema`: also blocks migrations. */
 export type ExclusiveLock = 'schema' | 'keys'
 
-/** A statement takes at most so many values on either database. */
+/** Maximum number of values in a statement, on either database. */
 const mostValues = 30_000
 
 export async function openExclusive(
@@ -43,7 +43,7 @@ function openOnSqlite(file: string): Exclusive {
     throw new StartError(openFailure(file, error), { cause: error })
   }
   const { database } = connection
-  const isTrouble = (error: unknown) => connection.judge(error) !== 'write-failed'
+  const isTrouble = (error: unknown) => connection.classify(error) !== 'write-failed'
   return {
     dialect: 'sqlite',
     sql: connection,
@@ -73,7 +73,7 @@ function openOnSqlite(file: string): Exclusive {
 
 async function openOnPostgres(url: string, lock: ExclusiveLock): Promise<Exclusive> {
   const { connectOnce, migrationLockId } = await import('./postgres.ts')
-  // Statements are sent without waiting for the answer of the one before.
+  // Pipelined: statements are sent without waiting for the previous result.
   const client = await connectOnce(url, { keepAlive: true, pipeline: true } as ClientConfig)
   const lockId = lock === 'schema' ? migrationLockId : migrationLockId + 1
   await client.query('SET statement_timeout = 0')
@@ -131,7 +131,7 @@ interface TransactionSteps {
   begin(): Promise<void>
   commit(): Promise<void>
   rollback(): Promise<void>
-  /** The database cannot go on; nothing that we did is wrong. */
+  /** Whether the database failed, rather than the statement. */
   isTrouble(error: unknown): boolean
 }
 
@@ -161,7 +161,7 @@ function isPostgresTrouble(error: unknown): boolean {
   return /connection|terminated/i.test(String(message))
 }
 
-/** The migrations that it has; none when it has no tables of Penstock. */
+/** Numbers of the applied migrations; empty when the database has no Penstock tables. */
 export async function appliedMigrations(database: Exclusive): Promise<number[]> {
   const text =
     database.dialect === 'sqlite'

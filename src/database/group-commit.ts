@@ -1,32 +1,32 @@
-// Group commit: writes that arrive while a commit runs are executed one after another and made durable by one commit.
-// Nobody is answered before that commit. One write that fails takes back only itself; a commit that fails takes back them all.
-// A write that fails has seldom changed anything yet, so a group is first run without savepoints, which cost a quarter of the
-// time. When one fails that has, the group is rolled back and run again, each write in a savepoint: a write may be run twice.
+// Group commit: writes that arrive during a commit run one after another and are made durable by one commit. No write is
+// answered before that commit. A failed write is rolled back alone; a failed commit rolls back the whole group.
+// Most writes fail before changing anything, so a group first runs without savepoints, which take a quarter of the time.
+// If a write fails after a change, the group is rolled back and each write runs again in a savepoint: a write may run twice.
 import { Problem } from '../lib/problem.ts'
 import type { Sql } from './sql.ts'
 
-/** What the database meant by an error. */
+/** Classification of a database error. */
 export type Verdict =
-  /** Our own mistake, or a Problem: this write failed, the others go on. */
+  /** A defect or a Problem: this write failed, the others continue. */
   | 'write-failed'
-  /** Deadlock or serialization failure: the same write may succeed when run again. */
+  /** Deadlock or serialization failure: retry the write. */
   | 'try-again'
-  /** The database cannot take writes now (full, away, timed out). */
+  /** The database accepts no writes now (full, unreachable, timed out). */
   | 'unavailable'
-  /** What was said to be on disk may not be: the process must end. */
+  /** Committed data may not be on disk: the process must exit. */
   | 'fatal'
 
 export interface WriteConnection extends Sql {
-  /** How many statements that change something have been run. */
+  /** Number of executed statements that change data. */
   readonly changeCount: number
   begin(): Promise<void>
   savepoint(): Promise<void>
   release(): Promise<void>
-  /** Undoes the current savepoint. False when the whole transaction is already gone. */
+  /** Rolls back to the current savepoint. False when the whole transaction has been rolled back. */
   undo(): Promise<boolean>
   commit(): Promise<void>
   rollback(): Promise<void>
-  judge(error: unknown): Verdict
+  classify(error: unknown): Verdict
 }
 
 export type Outcome = { value: unknown } | { error: unknown; verdict: Verdict }
@@ -46,12 +46,12 @@ export interface GroupCommitOptions<Job> {
   connection: WriteConnection
   work(sql: Sql, job: Job): Promise<unknown>
   /**
-   * Writes of one lane keep their order; lanes are run in the order of their names. Two processes that lock the same rows
-   * then lock them in the same order, and do not deadlock.
+   * Writes with the same key keep their order, and keys run in alphabetical order. Two processes that lock the same rows
+   * then lock them in the same order and do not deadlock.
    */
-  lane?(job: Job): string
-  /** Called once per group, after its commit: every write with its outcome. */
-  settle(settled: [Job, Outcome][], figures: CommitGroupMetrics): void
+  orderKey?(job: Job): string
+  /** Called once per group after its commit, with the outcome of every write. */
+  settle(settled: [Job, Outcome][], metrics: CommitGroupMetrics): void
 }
 
 class SavepointsNeeded extends Error {}
@@ -74,24 +74,24 @@ export class GroupCommit<Job> {
     this.#running ??= this.#drain()
   }
 
-  /** From now on every write is refused, as after a commit that the disk failed to keep. */
+  /** Refuses all further writes, as after a failed sync. */
   stop(error: unknown): void {
     this.#fatal ??= error
   }
 
-  /** Resolves when all that was added has been settled. */
+  /** Resolves when all added writes have been settled. */
   async idle(): Promise<void> {
     while (this.#running) await this.#running
   }
 
   async #drain(): Promise<void> {
-    // `#running` is set before this can end, and cleared in the same breath as the last look at the queue: whoever adds
-    // something finds somebody at work.
+    // Lets `add` set `#running` first. It is cleared synchronously after the last check of the queue, so that no added write
+    // is missed.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       const group = this.#queue.splice(0, maxGroupSize)
-      const { lane } = this.#options
-      if (lane) group.sort((a, b) => compareText(lane(a.job), lane(b.job)))
+      const { orderKey } = this.#options
+      if (orderKey) group.sort((a, b) => compareText(orderKey(a.job), orderKey(b.job)))
       if (this.#fatal) this.#refuse(group, this.#fatal)
       else await this.#commitGroup(group)
     }
@@ -116,7 +116,7 @@ export class GroupCommit<Job> {
     } catch (error) {
       await connection.rollback().catch(() => undefined)
       if (error instanceof SavepointsNeeded) return this.#commitGroup(group, true)
-      const verdict = connection.judge(error)
+      const verdict = connection.classify(error)
       if (verdict === 'fatal') this.#fatal = error
       settled.length = again.length = 0
       for (const write of group) {
@@ -130,11 +130,11 @@ export class GroupCommit<Job> {
       runMs: commitStarted - started,
       commitMs: performance.now() - commitStarted,
     })
-    // Two groups that met in a deadlock would meet again if both came back at once.
+    // Jitter: two groups that deadlocked would deadlock again if both retried at once.
     if (again.length > 0) await new Promise((resolve) => setTimeout(resolve, Math.random() * 10))
   }
 
-  /** After a disk has failed to keep a commit, nothing more may be said to be kept. */
+  /** After a failed sync no further commit may be confirmed. */
   #refuse(group: PendingWrite<Job>[], error: unknown): void {
     const settled = group.map(({ job }): [Job, Outcome] => [job, { error, verdict: 'fatal' }])
     this.#options.settle(settled, { writes: 0, runMs: 0, commitMs: 0 })
@@ -148,8 +148,8 @@ export class GroupCommit<Job> {
     } catch (error) {
       if (error instanceof Problem && connection.changeCount === changesBefore)
         return { error, verdict: 'write-failed' }
-      // A failed fsync must not be tried again: the second one may succeed without the data.
-      throw connection.judge(error) === 'fatal' ? error : new SavepointsNeeded()
+      // A failed fsync must not be retried: the second one may succeed without the data.
+      throw connection.classify(error) === 'fatal' ? error : new SavepointsNeeded()
     }
   }
 
@@ -161,7 +161,7 @@ export class GroupCommit<Job> {
       await connection.release()
       return { value }
     } catch (error) {
-      const verdict = connection.judge(error)
+      const verdict = connection.classify(error)
       if (verdict === 'fatal' || !(await connection.undo())) throw error
       return { error, verdict }
     }

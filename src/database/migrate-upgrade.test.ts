@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, before, describe, it } from 'node:test'
 import pg from 'pg'
-import { basic, freshPostgresDatabase, type Key, openTestApp, type TestApp } from '../../test/harness.ts'
+import { basic, freshPostgresDatabase, type Key, openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 import { verifyChain } from '../activities/seal.ts'
 import { type App, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
@@ -17,7 +17,7 @@ import { openStoredData } from '../startup/open-database.ts'
 import { loadMigrations, type MigrationTarget, migrate, selectMigrations } from './migrate.ts'
 import { type Dialect, statement } from './sql.ts'
 
-/** In an order in which each finds what it refers to. */
+/** Each after the tables it references. */
 const tables = [
   'installation',
   'organizations',
@@ -40,7 +40,7 @@ interface Store extends MigrationTarget {
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`an upgrade from schema 1 on ${dialect}`, () => {
-    /** Has what the stores at schema 1 are filled with. */
+    /** The source of the data for the stores at schema 1. */
     let source: TestApp
     let other: Awaited<ReturnType<TestApp['addOrganization']>>
     let paths: [string, Key][]
@@ -57,7 +57,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
     after(() => source?.close())
 
-    /** Empty, but for the migrations up to this one. */
+    /** An empty store with the migrations up to this one. */
     async function makeStore(schema: number): Promise<Store> {
       const store = await openStore(dialect, source.config)
       openStores.push(store)
@@ -91,7 +91,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
     const schemaOf = async (store: Store) => (await store.rows(selectMigrations)).at(-1)?.number
 
-    it('shows everything as it was', async () => {
+    it('keeps all data readable', async () => {
       const app = await open(await filledStore())
       assert.ok(paths.length > 20)
       for (const [path, key] of paths) {
@@ -99,12 +99,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         const expected = await source.request('GET', path, { key })
         assert.equal(answer.status, 200, path)
         assert.deepEqual(shown(answer.body), shown(expected.body), path)
-        // The tag of a list is one of its content, and keys tell when they were used.
+        // The ETag of a list depends on its content, and keys contain their last use.
         if (!path.endsWith('/keys')) assert.equal(answer.etag, expected.headers.etag, path)
       }
     })
 
-    it('keeps secrets, keys and the answers to requests that are sent again', async () => {
+    it('keeps secrets, keys and idempotent responses', async () => {
       const store = await filledStore()
       const app = await open(store)
       const { organizationId, serviceId, pipeIds } = source.sample
@@ -120,7 +120,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(again.body.result, first.body.result)
     })
 
-    it('counts the admins of each organization, and keeps the last', async () => {
+    it('counts the admins of each organization, and protects the last one', async () => {
       const store = await filledStore()
       const app = await open(store)
       const counts = await store.rows(
@@ -144,7 +144,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(statuses, [200, 200, 409])
     })
 
-    it('seals the activities from before with those from after', async () => {
+    it('seals old and new activities together', async () => {
       const store = await filledStore()
       const app = await open(store)
       const { organizationId } = source.sample
@@ -160,7 +160,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(report.sealed, now.length)
     })
 
-    it('finds people by their email, whatever its case was', async () => {
+    it('finds people by their email in any case', async () => {
       const store = await filledStore()
       const { organizationId, userId } = source.sample
       await store.execute(`UPDATE users SET email = 'Amara.Okafor@Northwind.Example' WHERE id = '${userId}'`)
@@ -174,7 +174,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(refused.status, 409)
     })
 
-    it('is refused, and names them, when emails differ only in case', async () => {
+    it('is refused when emails differ only in case, and names them', async () => {
       const store = await filledStore()
       const { userId } = source.sample
       await store.execute(`UPDATE users SET email = 'Ingrid.Solheim@northwind.example' WHERE id = '${userId}'`)
@@ -194,14 +194,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       assert.equal(await schemaOf(store), newest)
     })
 
-    describe('to those who only read', () => {
+    describe('with read-only access', () => {
       const refused = (store: Store, sentence: RegExp) =>
         assert.rejects(
           openStoredData(store.config),
           (error) => error instanceof StartError && sentence.test(error.message),
         )
 
-      it('is left to the server: an older schema is refused and stays as it is', async () => {
+      it('is not run: an older schema is refused and stays unchanged', async () => {
         const store = await filledStore()
         await refused(store, new RegExp(`^The database is at schema 1, and this version needs ${newest}\\. Start this`))
         assert.equal(await schemaOf(store), 1)
@@ -215,7 +215,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await refused(store, /^The database is at schema 999, made by a newer Penstock; .* Use the newer version\.$/)
       })
 
-      it('says that there is no data, and makes nothing', async () => {
+      it('reports that there is no data, and creates nothing', async () => {
         const store = await makeStore(0)
         if (dialect === 'sqlite') return refused(store, /^There is no database at /)
         await refused(store, /^This Penstock has not been set up yet: it has no data\. Run "penstock init", or /)
@@ -226,7 +226,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         await refused(store, /^This Penstock has not been set up yet: it has no data\. Run "penstock init", or /)
       })
 
-      it('lets nothing be written', async () => {
+      it('refuses writes', async () => {
         const store = await filledStore()
         await open(store)
         const data = await openStoredData(store.config)
@@ -247,7 +247,7 @@ const keyOnce = {
   headers: { 'idempotency-key': 'before the upgrade' },
 }
 
-/** Uses everything that schema 1 has a place for; returns what can be read of it, and with which key. */
+/** Uses all features of schema 1; returns everything that can be read, and the key to read it with. */
 async function fill(
   app: TestApp,
   other: { organizationId: string; admin: Key; serviceId: string },
@@ -363,7 +363,7 @@ function literal(value: unknown): string {
 interface Answer {
   status: number
   etag: unknown
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
+  // biome-ignore lint/suspicious/noExplicitAny: responses of every shape.
   body: any
 }
 
@@ -383,7 +383,7 @@ async function send(
   return { status: response.statusCode, etag: response.headers.etag, body: JSON.parse(response.payload) }
 }
 
-/** Without what differs from request to request. */
+/** Without fields that differ by request. */
 function shown(body: object): unknown {
   return JSON.parse(JSON.stringify(body), (name, value) =>
     name === 'requestId' || name === 'usedAt' ? undefined : value,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import {
   loadMigrations,
   MigrationError,
@@ -33,7 +33,7 @@ describe('parseMigration', () => {
     assert.equal(statements.postgres.length, 2)
   })
 
-  it('takes the sentence of a refusal with its question', () => {
+  it('reads the message of a check', () => {
     const text =
       '-- refused: There are {rows},\n-- refused: too many.\nSELECT id FROM a;\n\nCREATE TABLE b (id text);\n'
     const { statements } = parseMigration('0007-things.sql', text)
@@ -62,7 +62,7 @@ describe('migrate', () => {
     )
   })
 
-  it('leaves nothing of a migration that fails', async () => {
+  it('rolls back a failed migration', async () => {
     const { database, target } = inMemory()
     const broken = parseMigration('0001-broken.sql', 'CREATE TABLE a (id text);\nCREATE TABLE a (id text);\n')
     await assert.rejects(migrate(target, [broken]))
@@ -70,7 +70,7 @@ describe('migrate', () => {
     assert.deepEqual(await target.rows(selectMigrations), [])
   })
 
-  it('names what a migration cannot go on with, and leaves nothing of it', async () => {
+  it('names the rows that stop a migration, and rolls it back', async () => {
     const { database, target } = inMemory()
     database.exec('CREATE TABLE a (id text)')
     const text = 'CREATE TABLE b (id text);\n-- refused: There is {rows}. Remove it.\nSELECT id FROM a ORDER BY id;\n'
@@ -90,7 +90,7 @@ describe('migrate', () => {
     assert.equal((await target.rows(selectMigrations)).length, 1)
   })
 
-  it('refuses a database that a newer version made', async () => {
+  it('refuses a database of a newer version', async () => {
     const { database, target } = inMemory()
     await migrate(target)
     database.exec("INSERT INTO schema_migrations VALUES (999, '0999-future', '2030-01-01T00:00:00.000Z')")

@@ -1,5 +1,5 @@
-// Brings a database to the newest schema. Migrations are numbered files, applied in order, each in a transaction of its own
-// and under a lock, so that two processes that start at once do not meet. A database newer than this program is refused.
+// Migrates a database to the newest schema. Migrations are numbered files, applied in order, each in its own transaction.
+// A lock prevents concurrent migrations. A schema newer than this version is refused.
 import { readdirSync, readFileSync } from 'node:fs'
 import { NotSetUpError, StartError } from '../lib/start-error.ts'
 import type { Dialect } from './sql.ts'
@@ -12,7 +12,7 @@ export interface Migration {
 
 export interface MigrationStatement {
   text: string
-  /** Of a question: what is said when it has rows, with what their first columns hold for `{rows}`. They stop the migration. */
+  /** Makes the statement a check: rows in its result stop the migration with this message; `{rows}` stands for their first columns. */
   refusal?: string
 }
 
@@ -22,7 +22,6 @@ export interface SchemaTarget {
   rows(text: string): Promise<Record<string, unknown>[]>
 }
 
-/** What a database must offer to be migrated. */
 export interface MigrationTarget extends SchemaTarget {
   locked(work: () => Promise<void>): Promise<void>
 }
@@ -43,13 +42,13 @@ export function loadMigrations(): Migration[] {
     .map((file) => parseMigration(file, readFileSync(new URL(file, folder), 'utf8')))
 }
 
-/** Text for one database alone. */
+/** Text for one dialect only. */
 const marked = { sqlite: /\/\* sqlite: (.*?) \*\//g, postgres: /\/\* postgres: (.*?) \*\//g }
 
 /**
- * Statements end with a semicolon at the end of a line. A line `-- only sqlite` (or postgres) limits the next one;
- * `/* sqlite: … *\/` inside a statement is text for that database alone. With lines `-- refused: …` before it, the next
- * statement asks for what the migration cannot go on with; they are the sentence for the operator.
+ * Statements end with a semicolon at the end of a line. A line `-- only sqlite` (or postgres) limits the next one to a dialect;
+ * `/* sqlite: … *\/` inside a statement is text for that dialect only. Lines `-- refused: …` turn the next statement into
+ * a check that stops the migration when it returns rows; they are the error message.
  */
 export function parseMigration(file: string, text: string): Migration {
   const statements: Migration['statements'] = { sqlite: [], postgres: [] }
@@ -94,7 +93,7 @@ export async function migrate(target: MigrationTarget, migrations = loadMigratio
   })
 }
 
-/** In the transaction that is under way. */
+/** Runs in the current transaction. */
 export async function applyMigration(target: SchemaTarget, migration: Migration): Promise<void> {
   for (const statement of migration.statements[target.dialect]) await executeStatement(target, statement)
   await target.execute(
@@ -111,7 +110,7 @@ async function executeStatement(target: SchemaTarget, { text, refusal }: Migrati
   throw new MigrationError(refusal.replace('{rows}', () => `${named}${more}`))
 }
 
-/** The tables that these migrations make, each after those that it refers to. */
+/** The tables that these migrations create, each after the tables it references. */
 export function tablesOf(migrations: Migration[], dialect: Dialect): string[] {
   const tables = new Set<string>()
   for (const { text } of migrations.flatMap(({ statements }) => statements[dialect])) {
@@ -126,7 +125,7 @@ export function newestOf(migrations: Migration[]): number {
   return Math.max(0, ...migrations.map(({ number }) => number))
 }
 
-/** For those who only read: why a database with these migrations is not one that this version can read, if it is not. */
+/** For read-only access: the error when this version cannot read a database with these migrations. */
 export function schemaMismatch(applied: number[]): StartError | undefined {
   const schema = Math.max(0, ...applied)
   const newest = newestOf(loadMigrations())

@@ -1,4 +1,4 @@
-// PostgreSQL as somebody else reads it: beside the processes that own the data, and without changing anything.
+// Read-only access to PostgreSQL while Penstock processes run.
 import type pg from 'pg'
 import { StartError } from '../lib/start-error.ts'
 import { schemaMismatch, selectMigrations } from './migrate.ts'
@@ -29,7 +29,7 @@ export async function openPostgresReadOnly(url: string): Promise<ReadOnlyPostgre
     return ask({ name: prepared.name, text: prepared.text, values: bind(prepared, values) })
   }
   try {
-    // The server itself refuses whatever would change something.
+    // Makes the server refuse every change.
     await ask({ text: 'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY' })
     const mismatch = schemaMismatch(await appliedNumbers(client))
     if (mismatch !== undefined) throw mismatch

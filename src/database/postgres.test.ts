@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { TLSSocket } from 'node:tls'
-import { openTestApp, type TestApp } from '../../test/harness.ts'
+import { openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 import { type Certificate, type Certificates, makeCertificates } from '../../test/sources/certificates.ts'
 import type { Database, WriteContext } from './database.ts'
 import { connectOnce, openPostgres } from './postgres.ts'
@@ -25,7 +25,7 @@ describe('a PostgreSQL connection that is lost in the middle of a write', () => 
       const { pid } = (await sql.first(backend, {}))!
       if (losses-- > 0) {
         await app.query(`SELECT pg_terminate_backend(${pid})`)
-        // Until this process has heard of it.
+        // Until this process has noticed.
         await sleep(200)
       }
       await sql.run(insert, { part: 'second' })
@@ -44,8 +44,8 @@ describe('a PostgreSQL connection that is lost in the middle of a write', () => 
     await app?.close()
   })
 
-  it('leaves no half of it behind, and the write is run again', async () => {
-    const outcome = await database.write('twoHalves', {}, 'lane').catch(() => 'refused')
+  it('leaves no partial write, and the write is run again', async () => {
+    const outcome = await database.write('twoHalves', {}, 'order key').catch(() => 'refused')
     const parts = await app.query<{ part: string }>('SELECT part FROM halves ORDER BY part')
     assert.deepEqual(
       parts.map(({ part }) => part),
@@ -71,7 +71,7 @@ describe('a PostgreSQL that asks for a transaction to be run again', () => {
   let database: Database<typeof writes>
   before(async () => {
     app = await openTestApp('postgres')
-    // What a sequence has counted stays, also when its transaction is taken back.
+    // A sequence keeps its value when its transaction is rolled back.
     await app.query('CREATE SEQUENCE tries')
     await app.query(`CREATE FUNCTION fail_at_first(code text) RETURNS bigint LANGUAGE plpgsql AS $$
       BEGIN
@@ -79,14 +79,14 @@ describe('a PostgreSQL that asks for a transaction to be run again', () => {
         RETURN currval('tries');
       END $$`)
     await app.query('CREATE TABLE notes (part text NOT NULL)')
-    await app.query(`CREATE FUNCTION judge_note() RETURNS trigger LANGUAGE plpgsql AS $$
+    await app.query(`CREATE FUNCTION check_note() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
         IF NEW.part = 'at the end' THEN PERFORM fail_at_first('40001'); END IF;
         IF NEW.part = 'never' THEN RAISE EXCEPTION 'come again' USING ERRCODE = '40001'; END IF;
         RETURN NULL;
       END $$`)
     await app.query(
-      'CREATE CONSTRAINT TRIGGER judged AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION judge_note()',
+      'CREATE CONSTRAINT TRIGGER check_notes AFTER INSERT ON notes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_note()',
     )
     const events = { onFatal: () => undefined, onTrouble: () => undefined }
     database = await openPostgres({ url: app.config.databaseUrl!, writes, vault: app.app.vault, events })
@@ -103,30 +103,30 @@ describe('a PostgreSQL that asks for a transaction to be run again', () => {
     (await app.query<{ part: string }>('SELECT part FROM notes ORDER BY part')).map(({ part }) => part)
 
   for (const code of ['40001', '40P01']) {
-    it(`runs a write again that fails with ${code}, and keeps it once, with those beside it`, async () => {
+    it(`retries a write that fails with ${code}, and commits it once, with the others of its group`, async () => {
       const parts = [{ part: 'before' }, { part: 'failing', code }, { part: 'behind' }]
-      const answers = await Promise.all(parts.map((input) => database.write('note', input, 'lane')))
+      const answers = await Promise.all(parts.map((input) => database.write('note', input, 'order key')))
       assert.deepEqual(answers, ['before', 'failing', 'behind'])
       assert.deepEqual(await kept(), ['before', 'behind', 'failing'])
     })
   }
 
-  it('runs all writes of a commit again that fails', async () => {
+  it('retries all writes of a failed commit', async () => {
     const answers = await Promise.all(
-      ['one', 'at the end', 'two'].map((part) => database.write('note', { part }, 'lane')),
+      ['one', 'at the end', 'two'].map((part) => database.write('note', { part }, 'order key')),
     )
     assert.deepEqual(answers, ['one', 'at the end', 'two'])
     assert.deepEqual(await kept(), ['at the end', 'one', 'two'])
   })
 
-  it('says in the end that the database cannot be used, and keeps nothing', async () => {
+  it('answers 503 after the last attempt, and commits nothing', async () => {
     runs = 0
-    await assert.rejects(database.write('note', { part: 'never' }, 'lane'), { status: 503 })
+    await assert.rejects(database.write('note', { part: 'never' }, 'order key'), { status: 503 })
     assert.equal(runs, 8)
     assert.deepEqual(await kept(), [])
   })
 
-  it('asks again what it only reads', async () => {
+  it('retries reads', async () => {
     assert.deepEqual(await database.reader.first(fail, { code: '40001' }), { tries: 4 })
   })
 })
@@ -140,7 +140,7 @@ describe('a PostgreSQL that cannot be connected to', () => {
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  /** What is said of a server that answers the question for TLS like this, and then hangs up. */
+  /** The error for a server that answers the TLS request like this and then closes the connection. */
   async function saidOf(answer: Certificate | 'no TLS' | 'nothing', query: string): Promise<string> {
     const sockets: Socket[] = []
     const server = createServer((socket) => {
@@ -169,7 +169,7 @@ describe('a PostgreSQL that cannot be connected to', () => {
     }
   }
 
-  it('has a certificate that is not trusted, or not for it', async () => {
+  it('has an untrusted certificate, or one for another host', async () => {
     const { server, expired, otherHost, ca } = certificates
     assert.match(
       await saidOf(server, 'sslmode=verify-full'),
@@ -187,14 +187,14 @@ describe('a PostgreSQL that cannot be connected to', () => {
     )
   })
 
-  it('has no TLS, or is asked for it in a way that is none', async () => {
+  it('has no TLS, or an unknown sslmode', async () => {
     assert.match(
       await saidOf('no TLS', 'sslmode=verify-full'),
       /it has no TLS, which DATABASE_URL asks for; .*sslmode=disable/,
     )
     assert.match(
       await saidOf('no TLS', 'sslmode=on'),
-      /^DATABASE_URL has sslmode="on", which is none: use verify-full, or /,
+      /^DATABASE_URL has sslmode="on", which is unknown: use verify-full, or /,
     )
   })
 
@@ -204,7 +204,7 @@ describe('a PostgreSQL that cannot be connected to', () => {
 })
 
 describe('a PostgreSQL that was away', () => {
-  it('is used again also when the clock was set back meanwhile', async (t) => {
+  it('is used again also when the clock was set back', async (t) => {
     const app = await openTestApp('postgres')
     const url = new URL(app.config.databaseUrl!)
     const target = { host: url.hostname, port: Number(url.port) }

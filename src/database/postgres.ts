@@ -1,5 +1,5 @@
-// PostgreSQL. Every connection is pipelined: statements are sent without waiting for the answer of the one before.
-// Writes go through a few lanes, each a connection with group commit; an organization always uses the same lane.
+// PostgreSQL. Connections are pipelined: statements are sent without waiting for the previous result. Writes go through a few
+// connections with group commit; an organization always uses the same one.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describeError } from '../lib/describe-error.ts'
@@ -21,15 +21,15 @@ import { GroupCommit, type Verdict, type WriteConnection } from './group-commit.
 import { MigrationError, migrate } from './migrate.ts'
 import { bind, type SqlValues, type Statement } from './sql.ts'
 
-const laneCount = 4
+const writerCount = 4
 const readerCount = 2
-/** Any number will do, as long as every Penstock takes the same. */
+/** Arbitrary, but the same in every Penstock process. */
 export const migrationLockId = 7_353_789
 const maxReconnectMs = 1_000
 const connectTimeoutMs = 5_000
-/** Those that the driver knows. */
+/** The modes that the driver supports. */
 const sslModes = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify']
-/** A distributed database may ask even a single read to come again. */
+/** A distributed database may ask to retry even a single read. */
 const mostReadTries = 8
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -42,12 +42,12 @@ class PostgresConnection implements WriteConnection {
   readonly #url: string
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
-  /** By the clock that nobody sets: one that is set back must not keep us from connecting. */
+  /** Monotonic time, so that setting the clock back does not delay reconnecting. */
   #failedAtMs = Number.NEGATIVE_INFINITY
-  /** The connection that the transaction under way began on. */
+  /** The connection of the current transaction. */
   #transaction: pg.Client | undefined
-  /** The first failure of a statement that nobody waited for. */
-  #unheard: unknown
+  /** The first failure of a statement that was sent without waiting for its result. */
+  #sendError: unknown
 
   constructor(url: string) {
     this.#url = url
@@ -55,7 +55,7 @@ class PostgresConnection implements WriteConnection {
 
   async connect(): Promise<pg.Client> {
     if (this.#client) return this.#client
-    // A database that is away must not be asked again by every request that comes.
+    // Limits connection attempts while the database is unreachable.
     if (performance.now() - this.#failedAtMs < maxReconnectMs && !this.#connecting)
       throw new LostConnection('the database is away')
     this.#connecting ??= this.#open().finally(() => {
@@ -74,13 +74,13 @@ class PostgresConnection implements WriteConnection {
       lock_timeout: 5_000,
       idle_in_transaction_session_timeout: 15_000,
       keepAlive: true,
-      // A server that is gone without a word would otherwise be waited for until TCP gives up.
+      // Otherwise a silently lost server would be noticed only when TCP times out.
       query_timeout: 15_000,
     } as pg.ClientConfig)
     const forget = (): void => {
       if (this.#client === client) this.#client = undefined
     }
-    // Without a listener a restart of the database would end this process.
+    // Without a listener for 'error', a database restart would end this process.
     client.on('error', forget)
     client.on('end', forget)
     try {
@@ -128,11 +128,11 @@ class PostgresConnection implements WriteConnection {
     this.#inTransaction()
       .query(text)
       .catch((error: unknown) => {
-        this.#unheard ??= error
+        this.#sendError ??= error
       })
   }
 
-  // A transaction lives on the connection it began on. On another one its statements would be committed one by one.
+  // On another connection the statements of a transaction would be committed one by one.
   #inTransaction(): pg.Client {
     if (!this.#transaction || this.#transaction !== this.#client) throw new LostConnection('the connection was lost')
     return this.#transaction
@@ -140,8 +140,8 @@ class PostgresConnection implements WriteConnection {
 
   async begin(): Promise<void> {
     this.#transaction = await this.connect()
-    this.#unheard = undefined
-    // Whatever the server's default is: a write must see what was committed while it waited for its locks.
+    this.#sendError = undefined
+    // Explicit isolation level: a write must see what was committed while it waited for its locks.
     this.#send('BEGIN ISOLATION LEVEL READ COMMITTED')
   }
 
@@ -154,7 +154,7 @@ class PostgresConnection implements WriteConnection {
   }
 
   async undo(): Promise<boolean> {
-    if (this.#transaction !== this.#client || this.#unheard) return false
+    if (this.#transaction !== this.#client || this.#sendError) return false
     this.#send('ROLLBACK TO SAVEPOINT one_write')
     this.#send('RELEASE SAVEPOINT one_write')
     return true
@@ -162,7 +162,7 @@ class PostgresConnection implements WriteConnection {
 
   async commit(): Promise<void> {
     const result = await this.#inTransaction().query('COMMIT')
-    if (this.#unheard) throw this.#unheard
+    if (this.#sendError) throw this.#sendError
     // PostgreSQL answers the COMMIT of a failed transaction with a ROLLBACK and no error.
     if (result.command !== 'COMMIT') throw new Error('the transaction was rolled back')
     this.#transaction = undefined
@@ -174,7 +174,7 @@ class PostgresConnection implements WriteConnection {
     if (client && client === this.#client) await client.query('ROLLBACK')
   }
 
-  judge(error: unknown): Verdict {
+  classify(error: unknown): Verdict {
     if (error instanceof Problem) return 'write-failed'
     if (error instanceof LostConnection) return 'unavailable'
     const code = (error as { code?: unknown }).code
@@ -184,8 +184,8 @@ class PostgresConnection implements WriteConnection {
         : isConnectionError(error)
           ? 'unavailable'
           : 'write-failed'
-    // Not why the transaction failed, only that it had: on a database that undoes no part of one, after every failure.
-    if (code === '25P02' && this.#unheard && this.#unheard !== error) return this.judge(this.#unheard)
+    // 25P02 says only that the transaction had failed before. Databases without savepoint rollback return it after every failure.
+    if (code === '25P02' && this.#sendError && this.#sendError !== error) return this.classify(this.#sendError)
     if (code === '40001' || code === '40P01') return 'try-again'
     // Connection, resources, operator intervention, lock timeout, input/output, read-only (a standby after a failover).
     if (/^(08|53|57|58|55P03|25006)/.test(code) || /^E[A-Z]+$/.test(code)) return 'unavailable'
@@ -202,7 +202,7 @@ function isConnectionError(error: unknown): boolean {
 }
 
 interface Write {
-  lane: string
+  orderKey: string
   name: string
   input: unknown
   pending: PendingAnswer
@@ -225,16 +225,16 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
   let closing = false
 
   const connections: PostgresConnection[] = [...readers]
-  const lanes = Array.from({ length: laneCount }, () => {
+  const writers = Array.from({ length: writerCount }, () => {
     const connection = new PostgresConnection(options.url)
     connections.push(connection)
     return new GroupCommit<Write>({
       connection,
-      lane: (write) => write.lane,
+      orderKey: (write) => write.orderKey,
       work: (sql, write) => options.writes[write.name]!({ sql, vault: options.vault }, write.input),
-      settle: (settled, figures) => {
+      settle: (settled, metrics) => {
         waitingWrites -= settled.length
-        events.onGroup?.(figures)
+        events.onGroup?.(metrics)
         for (const [write, outcome] of settled) settle(write.pending, toWire(outcome), events)
       },
     })
@@ -248,7 +248,7 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
     try {
       return await work(reader)
     } catch (error) {
-      const verdict = reader.judge(error)
+      const verdict = reader.classify(error)
       if (verdict === 'write-failed') throw error
       if (verdict === 'try-again' && triesLeft > 1) {
         await sleep(Math.random() * 10)
@@ -267,31 +267,31 @@ export async function openPostgres<List extends Writes>(options: PostgresOptions
       first: (statement, values) => reading((reader) => reader.first(statement, values)),
       run: (statement, values) => reading((reader) => reader.run(statement, values)),
     },
-    write: (name, input, lane) => {
+    write: (name, input, orderKey) => {
       if (closing) return Promise.reject(unavailable())
       if (waitingWrites >= maxWaitingWrites) return Promise.reject(tooManyWaiting())
       waitingWrites++
       return new Promise((resolve, reject) => {
         const pending = { resolve: resolve as (value: unknown) => void, reject }
-        lanes[laneOf(lane)]!.add([{ lane, name, input, pending }])
+        writers[writerOf(orderKey)]!.add([{ orderKey, name, input, pending }])
       })
     },
     check: () => reading(async (reader) => void (await reader.query('SELECT 1'))),
     close: async () => {
       closing = true
-      await Promise.all(lanes.map((lane) => lane.idle()))
+      await Promise.all(writers.map((writer) => writer.idle()))
       await Promise.all(connections.map((connection) => connection.close()))
     },
   }
 }
 
-function laneOf(key: string): number {
+function writerOf(orderKey: string): number {
   let sum = 0
-  for (let index = 0; index < key.length; index++) sum = (sum * 31 + key.charCodeAt(index)) | 0
-  return Math.abs(sum) % laneCount
+  for (let index = 0; index < orderKey.length; index++) sum = (sum * 31 + orderKey.charCodeAt(index)) | 0
+  return Math.abs(sum) % writerCount
 }
 
-/** A connection outside the pool, or the sentence that says why there is none. */
+/** Opens a single connection outside the pool; throws a StartError that explains a failure. */
 export async function connectOnce(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
   refuseUnknownSslMode(url)
   try {
@@ -311,7 +311,7 @@ export async function connectOnce(url: string, options: pg.ClientConfig = {}): P
   }
 }
 
-/** Refuses a server that may lose what it acknowledged, then brings the schema up to date. */
+/** Refuses a server that may lose committed data, then migrates the schema. */
 async function prepare(url: string): Promise<void> {
   const client = await connectOnce(url)
   try {
@@ -358,19 +358,19 @@ function withoutPassword(url: string): string {
   }
 }
 
-/** The driver takes one that it does not know for a wish to check certificates, which is not what was meant. */
+/** The driver treats unknown modes as a request to verify certificates, which may not be intended. */
 function refuseUnknownSslMode(url: string): void {
   const mode = URL.canParse(url) ? new URL(url).searchParams.get('sslmode') : null
   if (mode === null || sslModes.includes(mode)) return
   throw new StartError(
-    `DATABASE_URL has sslmode=${JSON.stringify(mode)}, which is none: use verify-full, or disable where PostgreSQL has no TLS (known are ${sslModes.join(', ')}).`,
+    `DATABASE_URL has sslmode=${JSON.stringify(mode)}, which is unknown: use verify-full, or disable where PostgreSQL has no TLS (known are ${sslModes.join(', ')}).`,
   )
 }
 
 function connectFailure(error: unknown): string {
   const { code, path, message, syscall } = error as NodeJS.ErrnoException
   if (syscall === 'open') return `the file ${path}, which DATABASE_URL names, cannot be read (${code}).`
-  // The driver gives no code to these.
+  // The driver sets no code for these errors.
   if (message === 'timeout expired') {
     return `no connection within ${connectTimeoutMs / 1_000} seconds; check host, port and firewall.`
   }

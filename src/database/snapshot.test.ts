@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { placeOf } from '../installation/stored-data.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { dataLocation } from '../installation/stored-data.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 
 onBothDatabases('a snapshot', (app) => {
@@ -12,8 +12,8 @@ onBothDatabases('a snapshot', (app) => {
     return names.sort()
   }
 
-  it('is what was there when it was opened, whatever is written while it is read', async () => {
-    const snapshot = await openSnapshot(placeOf(app().config))
+  it('does not change while other processes write', async () => {
+    const snapshot = await openSnapshot(dataLocation(app().config))
     try {
       const before = await namesIn(snapshot)
       await app().addOrganization()
@@ -24,7 +24,7 @@ onBothDatabases('a snapshot', (app) => {
     } finally {
       await snapshot.close()
     }
-    const later = await openSnapshot(placeOf(app().config))
+    const later = await openSnapshot(dataLocation(app().config))
     try {
       assert.deepEqual(await namesIn(later), ['Another', 'Changed'])
     } finally {
@@ -32,7 +32,7 @@ onBothDatabases('a snapshot', (app) => {
     }
   })
 
-  it('gives all rows of a table, in portions', async () => {
+  it('returns all rows of a table in batches', async () => {
     const { organizationId } = app().sample
     for (let start = 0; start < 1_203; start += 401) {
       const rows = Array.from({ length: 401 }, (_, at) => `('${organizationId}', 'e${start + at}', 'd', 't')`)
@@ -40,7 +40,7 @@ onBothDatabases('a snapshot', (app) => {
         `INSERT INTO private_endpoints (organization_id, id, description, created_at) VALUES ${rows.join(', ')}`,
       )
     }
-    const snapshot = await openSnapshot(placeOf(app().config))
+    const snapshot = await openSnapshot(dataLocation(app().config))
     try {
       const ids = new Set<unknown>()
       const sizes: number[] = []

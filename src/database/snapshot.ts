@@ -1,10 +1,10 @@
-// All that a database holds at one moment, read beside the processes that own it: they go on writing meanwhile.
+// Consistent snapshot of a database, readable while other processes write.
 import { StartError } from '../lib/start-error.ts'
 import { loadMigrations, newestOf, schemaMismatch, selectMigrations, tablesOf } from './migrate.ts'
 import { bind, type Dialect, type Sql, type SqlValue } from './sql.ts'
 import { openSqliteReadOnly } from './sqlite-read-only.ts'
 
-/** Where the data is. */
+/** Location of the data. */
 export interface DataLocation {
   /** Undefined: SQLite. */
   databaseUrl: string | undefined
@@ -13,15 +13,15 @@ export interface DataLocation {
 
 export interface TableRows {
   columns: string[]
-  /** In portions. */
+  /** Batches of rows. */
   portions: AsyncIterable<SqlValue[][]>
 }
 
 export interface Snapshot {
   readonly dialect: Dialect
-  /** The newest migration that it has. */
+  /** Number of the newest migration. */
   readonly schema: number
-  /** Each after those that it refers to. */
+  /** Each table after the tables it references. */
   readonly tables: string[]
   readonly sql: Sql
   read(table: string): Promise<TableRows>
@@ -37,7 +37,7 @@ export async function openSnapshot({ databaseUrl, sqliteFile }: DataLocation): P
 function openSqliteSnapshot(file: string): Snapshot {
   const connection = openSqliteReadOnly(file)
   connection.beginRead()
-  // The moment is that of the first look.
+  // SQLite takes the snapshot with the first read.
   connection.database.prepare(selectMigrations).all()
   async function* portions(statement: ReturnType<typeof connection.database.prepare>) {
     let portion: SqlValue[][] = []
@@ -65,7 +65,7 @@ function openSqliteSnapshot(file: string): Snapshot {
 }
 
 async function openPostgresSnapshot(url: string): Promise<Snapshot> {
-  // Loaded only where it is used: the driver takes time that SQLite users need not spend.
+  // Loaded only for PostgreSQL: the driver takes time to load.
   const { connectOnce } = await import('./postgres.ts')
   const client = await connectOnce(url, { keepAlive: true })
   const ask = async (text: string, values: SqlValue[] = []) => {
@@ -89,7 +89,7 @@ async function openPostgresSnapshot(url: string): Promise<Snapshot> {
     await ask('CLOSE all_rows')
   }
   try {
-    // Whatever limits the server has for requests, this one may take long.
+    // No time limits: reading everything may take long.
     await ask('SET statement_timeout = 0')
     await ask('SET idle_in_transaction_session_timeout = 0')
     await ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
@@ -118,7 +118,7 @@ async function openPostgresSnapshot(url: string): Promise<Snapshot> {
   }
 }
 
-/** Only a database of this version is read. */
+/** Schema and tables of this version; no other is read. */
 function known<Kind extends Dialect>(dialect: Kind) {
   const migrations = loadMigrations()
   return { dialect, schema: newestOf(migrations), tables: tablesOf(migrations, dialect) }

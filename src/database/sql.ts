@@ -1,17 +1,16 @@
-// SQL is written as SQL, once for both databases, in the `store.ts` of the noun that owns the table.
-// A statement is declared once at module level and bound many times: the databases keep it prepared.
-// What differs: parameters are written `:name`; `FOR UPDATE` is dropped on SQLite, where one writer holds the whole file; and
-// `ascii_lower(column)` lower-cases A–Z alone, as `lower` does on SQLite, while that of PostgreSQL depends on its locale.
+// SQL statements for both databases, declared at module level in the `store.ts` of the noun that owns the table, and kept
+// prepared by the databases. Dialect differences: parameters are written `:name`; `FOR UPDATE` is dropped on SQLite, where one
+// writer locks the whole file; `ascii_lower(column)` lower-cases A–Z only, while PostgreSQL's `lower` depends on the locale.
 
 export type Dialect = 'sqlite' | 'postgres'
 export type SqlValue = string | number | null
 export type SqlValues = Record<string, SqlValue>
 
 export interface PreparedText {
-  /** Names the prepared statement on a PostgreSQL connection. */
+  /** Name of the prepared statement on a PostgreSQL connection. */
   name: string
   text: string
-  /** The values' names in the order of the placeholders. */
+  /** Parameter names in the order of the placeholders. */
   parameters: string[]
 }
 
@@ -46,22 +45,22 @@ export class Statement<Values extends SqlValues, Row> {
   }
 }
 
-/** Declares a statement: the values it takes and the row it gives (nothing for a write). */
+/** Declares a statement with the types of its parameters and its rows (none for a write). */
 export function statement<Values extends SqlValues, Row = never>(text: string): Statement<Values, Row> {
   return new Statement<Values, Row>(text)
 }
 
-/** What a store works with: a read connection, or the transaction of one write. */
+/** A read connection, or the transaction of one write. */
 export interface Sql {
   readonly dialect: Dialect
   /**
-   * What has been read in the present snapshot, for a reader that has snapshots: as long as one lasts, the same question has
-   * the same answer. Ask for it anew each time; it never outlives its snapshot.
+   * Cache of the current snapshot, for readers that have snapshots. Valid only for that snapshot: read this property again
+   * for every use.
    */
   readonly memo?: Map<string, unknown>
   all<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row[]>
   first<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<Row | undefined>
-  /** For every statement that changes something. Returns how many rows were changed. */
+  /** For statements that change data. Returns the number of changed rows. */
   run<Values extends SqlValues, Row>(statement: Statement<Values, Row>, values: Values): Promise<number>
 }
 

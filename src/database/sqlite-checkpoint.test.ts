@@ -31,7 +31,7 @@ describe('checkpoints', () => {
 
   const sizeOf = (name: string): number => statSync(name).size
   let written = 0
-  /** Gives how long the longest of the writes took. */
+  /** Returns the longest duration of a write. */
   async function write(bytes: number): Promise<number> {
     const insert = connection.database.prepare('INSERT INTO notes VALUES (?, ?)')
     let longestMs = 0
@@ -46,7 +46,7 @@ describe('checkpoints', () => {
     }
     return longestMs
   }
-  /** The thread gets the time that it needs on a busy machine: fewer writes meanwhile, but they go on. */
+  /** Slows the writes down, so that the thread gets enough time on a busy machine. */
   async function writeUntilCutBack(): Promise<void> {
     const size = () => sizeOf(`${file}-wal`)
     for (let tries = 0; size() > 2 * walLimitBytes && tries < 300; tries++) {
@@ -63,7 +63,7 @@ describe('checkpoints', () => {
     assert.ok(sizeOf(file) < rowBytes)
   })
 
-  it('moves a long log into the file while writes go on, and starts it anew', async () => {
+  it('moves a long log into the file while writes continue, and restarts it', async () => {
     let longest = 0
     for (let round = 0; round < 20; round++) {
       await write(walLimitBytes / 4)
@@ -84,14 +84,14 @@ describe('checkpoints', () => {
     assert.deepEqual({ ...connection.database.prepare('PRAGMA integrity_check').get() }, { integrity_check: 'ok' })
   })
 
-  it('is held up by a reader only as long as that reads', async () => {
+  it('is blocked by a reader only while it reads', async () => {
     const reader = new SqliteConnection(file, { readOnly: true })
     reader.database.exec('BEGIN')
     reader.database.prepare('SELECT count(*) FROM notes').get()
     const heldMs = await write(2 * walLimitBytes)
     reader.database.exec('COMMIT')
     reader.close()
-    // A write that waited for the reader would wait for 5 seconds.
+    // A write that waited for the reader would take 5 seconds.
     assert.ok(heldMs < 4_500, `a write took ${heldMs} ms beside a reader`)
     await sleep(1_100)
     await write(walLimitBytes / 2)
@@ -99,7 +99,7 @@ describe('checkpoints', () => {
     assert.deepEqual(failures, [])
   })
 
-  it('starts another thread when one has failed, and does not wait for the dead one', async () => {
+  it('starts another thread after a failure, without waiting for the ended one', async () => {
     const other = join(folder, 'other.db')
     const writer = new SqliteConnection(other, { readOnly: false })
     writer.database.exec('CREATE TABLE notes (number integer PRIMARY KEY, text text NOT NULL)')
@@ -107,7 +107,7 @@ describe('checkpoints', () => {
     while (!existsSync(`${other}-wal`) || sizeOf(`${other}-wal`) <= walLimitBytes) insert.run('x'.repeat(rowBytes))
     const verdicts: string[] = []
     const watched = new Checkpoints(other, writer, { onFailure: (verdict) => verdicts.push(verdict) })
-    // The thread finds a folder where the file was; the writer has the file open.
+    // The thread finds a folder instead of the file, which the writer has open.
     renameSync(other, `${other}.away`)
     mkdirSync(other)
     watched.consider()

@@ -1,5 +1,5 @@
-// Moves what has been committed from the write-ahead log into the database file. The long part runs in a thread of its own:
-// the writer, and everybody who waits for it, would stand still while thousands of pages are written and synced.
+// Checkpoints: moves committed pages from the write-ahead log into the database file. The long part runs in its own thread,
+// because writing and syncing thousands of pages would block the writer.
 import { fsyncSync, statSync } from 'node:fs'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { describeError } from '../lib/describe-error.ts'
@@ -7,9 +7,9 @@ import type { LogFields } from '../lib/log.ts'
 import type { Verdict } from './group-commit.ts'
 import { SqliteConnection, walLimitBytes } from './sqlite.ts'
 
-/** A checkpoint that readers got in the way of, or that failed, is not tried again at once. */
+/** Delay after a checkpoint that failed or was blocked by readers. */
 const pauseMs = 1_000
-/** Each takes what was committed during the one before: what is left for the writer takes it a moment. */
+/** Each pass moves what was committed during the previous one, so that little is left for the writer. */
 const passes = 3
 
 interface ThreadData {
@@ -20,7 +20,7 @@ interface ThreadData {
 type Pass = { done: true } | { verdict: Verdict; error: NonNullable<LogFields['error']> }
 
 export interface CheckpointEvents {
-  /** Judged like a failed commit: a failed sync must not be tried again, the second one may succeed without the data. */
+  /** Classified like a failed commit: a failed sync must not be retried, because the second one may succeed without the data. */
   onFailure(verdict: Verdict, error: NonNullable<LogFields['error']>): void
 }
 
@@ -38,7 +38,7 @@ export class Checkpoints {
     this.#events = events
   }
 
-  /** Call after a commit. The log is cut back to its limit when it starts anew, so a longer one is due. */
+  /** Must be called after a commit. SQLite truncates the log to its limit when it restarts, so a longer log needs a checkpoint. */
   consider(): void {
     if (this.#underWay || performance.now() < this.#notBefore) return
     const size = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -65,7 +65,7 @@ export class Checkpoints {
     const thread = new Worker(new URL(import.meta.url), { workerData })
     thread.on('message', (pass: Pass) => this.#finish(pass))
     thread.on('error', (error) => {
-      // It has ended; the next checkpoint starts another.
+      // The thread has ended; the next checkpoint starts another.
       this.#thread = undefined
       this.#fail('unavailable', describeError(error))
     })
@@ -73,7 +73,7 @@ export class Checkpoints {
     return thread
   }
 
-  /** What was committed meanwhile is little; when that is in the file as well, the log starts anew. */
+  /** Moves the few pages committed since the last pass, after which the log restarts. */
   #finish(pass: Pass): void {
     if ('error' in pass) {
       this.#fail(pass.verdict, pass.error)
@@ -83,7 +83,7 @@ export class Checkpoints {
       if (!this.#connection.restartLog()) this.#notBefore = performance.now() + pauseMs
       this.#underWay = false
     } catch (error) {
-      this.#fail(this.#connection.judge(error), describeError(error))
+      this.#fail(this.#connection.classify(error), describeError(error))
     }
   }
 
@@ -108,13 +108,13 @@ if (!isMainThread && workerData?.checkpointsOf) {
   })
 }
 
-/** SQLite would leave the sync of all that was moved to the last pass, which is the writer's. */
+/** Syncs each pass here: SQLite would leave it all to the last pass, which runs in the writer. */
 function moveAndSync(connection: SqliteConnection, descriptor: number): Pass {
   for (let pass = 0; pass < passes; pass++) {
     try {
       connection.moveLog()
     } catch (error) {
-      return { verdict: connection.judge(error), error: describeError(error) }
+      return { verdict: connection.classify(error), error: describeError(error) }
     }
     try {
       fsyncSync(descriptor)

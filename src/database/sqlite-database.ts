@@ -1,4 +1,4 @@
-// SQLite as the main thread sees it: reads on a connection of its own, writes sent to the writer thread in batches.
+// SQLite in the main thread: reads on its own connection, writes sent to the writer thread in batches.
 import { once } from 'node:events'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -21,17 +21,17 @@ import type { FromWriter, ToWriter, WriteMessage } from './sqlite-writer.ts'
 
 export interface SqliteOptions {
   file: string
-  /** The module that calls `serveWrites`. */
+  /** Module that calls `serveWrites`. */
   writer: URL
-  /** Handed to that module. */
+  /** Passed to that module. */
   writerData: Record<string, unknown>
   events: DatabaseEvents
 }
 
-/** A single write is not worth a message while the writer has something to do. */
+/** A single write is not worth a message while the writer is busy. */
 const leastBatch = 2
 
-// Reads a page of the file: the database answers, not only the driver.
+// Reads a page of the file, so that the check covers the database and not only the driver.
 const checkStatement = statement<Record<string, never>, { number: number }>(
   'SELECT number FROM schema_migrations LIMIT 1',
 )
@@ -65,12 +65,12 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
   const waiting = new Map<number, PendingAnswer>()
   let outbox: WriteMessage[] = []
   let lastId = 0
-  /** Sent to the writer and not settled yet. */
+  /** Number of writes sent to the writer and not yet settled. */
   let underWay = 0
   let flushPlanned = false
   let closing = false
 
-  // As text: cheaper than to have the objects cloned.
+  // JSON text is cheaper than structured cloning.
   const send = (message: ToWriter): void => worker.postMessage(JSON.stringify(message))
   const flush = (): void => {
     if (outbox.length === 0) return
@@ -78,8 +78,8 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     send({ writes: outbox })
     outbox = []
   }
-  // As many as the writer has are sent at once: it finds them at its door when it has finished its group, and works on one half
-  // while this thread answers the other. Fewer wait for more, for the end of the turn, or for the writer.
+  // Sends as many writes as the writer has: they are queued when it finishes its group, so that it works on one half while this
+  // thread answers the other. Smaller batches wait for more writes, for the end of this turn of the event loop, or for the writer.
   const planFlush = (): void => {
     if (outbox.length >= Math.max(underWay, leastBatch)) flush()
     else if (underWay === 0 && !flushPlanned) {
@@ -100,13 +100,13 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     if (!('settled' in message)) return
     underWay -= message.settled.length
     reader.endSnapshot()
-    // Before the answers are written, which takes this thread longer than the writer is to idle.
+    // Before the responses are written, so that the writer does not idle.
     if (underWay === 0) flush()
     else planFlush()
-    events.onGroup?.(message.figures)
+    events.onGroup?.(message.metrics)
     for (const [id, outcome] of message.settled) {
       const pending = waiting.get(id)
-      // Rejected when the file was deleted.
+      // Already rejected when the file was deleted.
       if (!pending) continue
       waiting.delete(id)
       settle(pending, outcome, events)
@@ -124,7 +124,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
     if (!closing) events.onFatal('defect')
   })
 
-  // What is committed from now on would be gone with this process.
+  // Commits to a deleted file would be lost with this process.
   const endWatch = watchForDeletion([{ path: dirname(options.file) }, { path: options.file }], () => {
     closing = true
     failAll()
@@ -156,7 +156,7 @@ export async function openSqlite<List extends Writes>(options: SqliteOptions): P
       endWatch()
       flush()
       const exited = once(worker, 'exit')
-      // Before the writer: the last one to close moves the log into the file, and a reader cannot.
+      // Before the writer: the last connection to close moves the log into the file, which a reader cannot do.
       reader.close()
       send({ close: true })
       await exited

@@ -1,4 +1,4 @@
-// A database file as somebody else reads it: without the lock of the process that owns it, and without changing anything.
+// Read-only access to an SQLite file, without the lock of the process that owns it.
 import { statSync } from 'node:fs'
 import { NotSetUpError, StartError } from '../lib/start-error.ts'
 import { schemaMismatch, selectMigrations } from './migrate.ts'
@@ -8,7 +8,7 @@ export function openSqliteReadOnly(file: string): SqliteConnection {
   let connection: SqliteConnection | undefined
   let mismatch: StartError | undefined
   try {
-    // Not `existsSync`, to which a file is missing that this user may not see.
+    // Not `existsSync`, which returns false when access is denied.
     const isMissing = statSync(file, { throwIfNoEntry: false }) === undefined
     if (isMissing) throw new NotSetUpError(`There is no database at ${file}. This Penstock has not been set up yet.`)
     connection = new SqliteConnection(file, { readOnly: true })

@@ -1,5 +1,5 @@
-// Reads of SQLite on the main thread. All reads of one turn of the event loop share a snapshot: opening one costs more than
-// reading a row, and a busy turn has many reads. A snapshot never outlives its turn, nor the news of a commit.
+// SQLite reads on the main thread. All reads in one turn of the event loop share a snapshot, because opening one costs more
+// than reading a row. A snapshot ends with that turn of the event loop, or when a commit is reported.
 import { unavailable } from './database.ts'
 import type { Sql, SqlValues, Statement } from './sql.ts'
 import { SqliteConnection } from './sqlite.ts'
@@ -48,7 +48,7 @@ export class SqliteReader implements Sql {
     return this.#connection.run(statement, values)
   }
 
-  /** Call when something has been committed, before anybody hears of it: whoever knows of a change must see it. */
+  /** Must be called after a commit, before it is reported: callers must see their own changes. */
   endSnapshot(): void {
     if (!this.#snapshot) return
     clearImmediate(this.#snapshot)
@@ -61,7 +61,7 @@ export class SqliteReader implements Sql {
   }
 
   #explain(error: unknown): unknown {
-    return this.#connection.judge(error) === 'write-failed' ? error : unavailable(error)
+    return this.#connection.classify(error) === 'write-failed' ? error : unavailable(error)
   }
 
   #openSnapshot(): void {

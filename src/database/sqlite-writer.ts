@@ -1,4 +1,4 @@
-// The thread that owns the SQLite file: migrates it, then executes writes in groups. Runs in a worker.
+// Writer thread of SQLite: migrates the file, then executes writes in groups.
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { describeError } from '../lib/describe-error.ts'
 import type { LogFields } from '../lib/log.ts'
@@ -15,12 +15,12 @@ export interface WriteMessage {
   input: unknown
 }
 
-/** Both ways as JSON text, which is cheaper than having objects cloned. */
+/** Messages in both directions are JSON text, which is cheaper than structured cloning. */
 export type ToWriter = { writes: WriteMessage[] } | { close: true }
 export type FromWriter =
   | { ready: true }
   | { refused: string; error: LogFields['error'] }
-  | { settled: [number, WireOutcome][]; figures: CommitGroupMetrics; fatal: boolean }
+  | { settled: [number, WireOutcome][]; metrics: CommitGroupMetrics; fatal: boolean }
   | { checkpointFailed: NonNullable<LogFields['error']>; fatal: boolean }
 
 export async function serveWrites(
@@ -41,10 +41,10 @@ export async function serveWrites(
   const groups = new GroupCommit<WriteMessage>({
     connection,
     work: (sql, message) => work(sql, message.name, message.input),
-    settle: (settled, figures) => {
+    settle: (settled, metrics) => {
       const fatal = settled.some(([, outcome]) => 'error' in outcome && outcome.verdict === 'fatal')
-      send({ settled: settled.map(([message, outcome]) => [message.id, toWire(outcome)]), figures, fatal })
-      // It would begin by syncing the log, whose sync has failed.
+      send({ settled: settled.map(([message, outcome]) => [message.id, toWire(outcome)]), metrics, fatal })
+      // A checkpoint would first sync the log, whose sync has failed.
       if (!fatal) checkpoints.consider()
     },
   })
@@ -64,7 +64,7 @@ export async function serveWrites(
   }
   port.on('message', (first: string) => {
     const writes = take(first)
-    // Whatever else has arrived meanwhile joins the same group.
+    // All messages that have arrived join the same group.
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
       writes.push(...take(next.message))
     if (writes.length > 0) groups.add(writes)
@@ -86,7 +86,7 @@ export async function migrateSqlite(connection: SqliteConnection): Promise<void>
     dialect: 'sqlite',
     execute: async (text) => database.exec(text),
     rows: async (text) => database.prepare(text).all(),
-    // The process holds the file's lock already.
+    // The process already holds the file lock.
     locked: (work) => work(),
   })
 }

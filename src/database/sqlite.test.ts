@@ -7,7 +7,7 @@ import { after, describe, it } from 'node:test'
 import { isDiskFull, openFailure, SqliteConnection } from './sqlite.ts'
 import { openSqliteReadOnly } from './sqlite-read-only.ts'
 
-describe('why a database file cannot be opened', () => {
+describe('the error for a database file that cannot be opened', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-sqlite-'))
   after(() => rmSync(folder, { recursive: true }))
 
@@ -24,7 +24,7 @@ describe('why a database file cannot be opened', () => {
     () =>
       ({ bsize: 4_096, bavail: 1_000_000, files: 1_000, ffree: 500, ...more }) as never
 
-  it('is a full disk when SQLite says so, however much is free by now', () => {
+  it('is a full disk when SQLite reports it, whatever is free now', () => {
     const database = new DatabaseSync(join(folder, 'limited.db'))
     database.exec('PRAGMA max_page_count = 2; CREATE TABLE t (text)')
     const full = failureOf(() => database.exec('INSERT INTO t VALUES (hex(zeroblob(100000)))'))
@@ -34,7 +34,7 @@ describe('why a database file cannot be opened', () => {
     assert.match(openFailure(join(folder, 'limited.db'), full), /^The disk of \S+ is full\. Free some space/)
   })
 
-  it('is a full disk when neither space nor a file is left', () => {
+  it('is a full disk when no space or no inode is left', () => {
     const cannotOpen = failureOf(() => new SqliteConnection(join(folder, 'nowhere', 'x.db'), { readOnly: false }))
     assert.equal(isDiskFull(folder, cannotOpen, left({})), false)
     assert.equal(isDiskFull(folder, cannotOpen, left({ bavail: 15 })), true)
@@ -42,7 +42,7 @@ describe('why a database file cannot be opened', () => {
     assert.equal(isDiskFull(folder, cannotOpen, left({ files: 0, ffree: 0 })), false, 'files are not counted there')
   })
 
-  it('is not the disk when the file is no database', () => {
+  it('is not the disk when the file is not a database', () => {
     const file = join(folder, 'other.db')
     writeFileSync(file, 'x'.repeat(4_096))
     const notDatabase = failureOf(() => new SqliteConnection(file, { readOnly: false }))

@@ -1,5 +1,5 @@
-// SQLite through node:sqlite. One process owns the file; in it one thread writes (sqlite-writer.ts) and the main thread
-// reads, so that a slow disk stalls writes and nothing else.
+// SQLite connections (node:sqlite). One process owns the file: its writer thread writes (sqlite-writer.ts) and its main thread
+// reads, so that a slow disk delays writes only.
 import { closeSync, openSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
@@ -19,18 +19,18 @@ const SQLITE_IOERR_FSYNC = 1034
 const SQLITE_IOERR_DIR_FSYNC = 1290
 
 const timeoutMs = 5_000
-/** Our own readers are gone in a moment; a backup that reads for longer must not hold up writes. */
+/** Long enough for our own readers; a backup, which reads for longer, must not block writes. */
 const restartTimeoutMs = 50
 /**
- * A log longer than this is due to be moved into the database file. The longer, the more often a page that changed is one that
- * had changed already, or its neighbour: less to write. The shorter, the sooner it is read again after a crash.
+ * A longer log is moved into the database file. A high limit means less to write, because more changes hit the same or adjacent
+ * pages. A low limit means a faster restart after a crash.
  */
 export const walLimitBytes = 64 * 1_048_576
 
-/** Less than an open log and its index take. */
+/** Less than the log and its index need. */
 const leastFreeBytes = 65_536
 
-/** Why a database file cannot be opened, and what to do: `otherwise`, unless the disk is full. */
+/** Error message for a database file that cannot be opened: disk full, or else `otherwise`. */
 export function openFailure(file: string, error: unknown, otherwise = cannotBeWritten(file)): string {
   const isFull = isDiskFull(dirname(file), error)
   return isFull ? `The disk of ${file} is full. Free some space, and start again.` : otherwise
@@ -40,7 +40,7 @@ function cannotBeWritten(file: string): string {
   return `The database file ${file} cannot be opened: is it a Penstock database, and may it be written?`
 }
 
-/** By the error; what SQLite reports otherwise, such as a log that it cannot create, by what is left. */
+/** Checks the error, then the free space: SQLite reports other codes too, for example when it cannot create its log. */
 export function isDiskFull(folder: string, error: unknown, statfs = statfsSync): boolean {
   const { errcode, code } = error as { errcode?: number; code?: string }
   const primary = (errcode ?? 0) & 0xff
@@ -67,17 +67,17 @@ export class SqliteConnection implements WriteConnection {
     this.#file = file
     this.database = new DatabaseSync(file, { readOnly: options.readOnly, timeout: timeoutMs })
     if (options.readOnly) return
-    // A change of a row writes its whole page to the log and later to the file: small pages, less to write. A file that
-    // exists keeps the size it was made with.
+    // A changed row writes its whole page to the log and later to the file, so small pages mean less to write. An existing file
+    // keeps its page size.
     this.database.exec('PRAGMA page_size = 2048')
     this.#require('journal_mode', 'WAL', 'wal')
     this.#require('synchronous', 'FULL', 2)
     this.#require('foreign_keys', 'ON', 1)
     this.#require('secure_delete', 'ON', 1)
     this.#require('temp_store', 'MEMORY', 2)
-    // Room for the pages of a large store, taken only as they are read.
+    // 256 MiB, allocated only as pages are read.
     this.#require('cache_size', '-262144', -262144)
-    // Never in the middle of a commit: see sqlite-checkpoint.ts.
+    // Checkpoints run in their own thread: see sqlite-checkpoint.ts.
     this.#require('wal_autocheckpoint', '0', 0)
     this.#require('journal_size_limit', String(walLimitBytes), walLimitBytes)
     this.#requireWritable()
@@ -107,7 +107,7 @@ export class SqliteConnection implements WriteConnection {
   }
 
   endRead(): void {
-    // After some errors SQLite has ended it already.
+    // After some errors SQLite has already ended the transaction.
     if (this.database.isTransaction) this.#execute('COMMIT')
   }
 
@@ -124,7 +124,7 @@ export class SqliteConnection implements WriteConnection {
   }
 
   async undo(): Promise<boolean> {
-    // SQLite rolls the whole transaction back by itself on some errors, such as a full disk.
+    // On some errors, such as a full disk, SQLite has already rolled back the whole transaction.
     if (!this.database.isTransaction) return false
     this.database.exec('ROLLBACK TO one_write; RELEASE one_write')
     return true
@@ -139,8 +139,8 @@ export class SqliteConnection implements WriteConnection {
   }
 
   /**
-   * A descriptor of the database file, to sync it by. To close one, whichever, frees all locks that this process has on the
-   * file: it stays open until this connection is closed, which must be the last of the process.
+   * File descriptor for fsync. Closing any descriptor of the file frees all locks of this process on it (POSIX), so it stays open
+   * until this connection closes, which must be the last of the process.
    */
   descriptor(): number {
     this.#descriptor ??= openSync(this.#file, 'r')
@@ -148,14 +148,14 @@ export class SqliteConnection implements WriteConnection {
   }
 
   /**
-   * Moves what is in the write-ahead log into the file, as far as readers let it; commits go on meanwhile. When one did, SQLite
-   * has not synced the file.
+   * Moves the write-ahead log into the file as far as readers allow, while commits continue. SQLite does not sync the file if one
+   * was committed during the checkpoint.
    */
   moveLog(): void {
     this.database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()
   }
 
-  /** The same, and lets the log start anew. False when a reader still needs the log. */
+  /** Moves the rest and restarts the log. False when a reader still needs the log. */
   restartLog(): boolean {
     this.database.exec(`PRAGMA busy_timeout = ${restartTimeoutMs}`)
     try {
@@ -166,14 +166,14 @@ export class SqliteConnection implements WriteConnection {
     }
   }
 
-  judge(error: unknown): Verdict {
+  classify(error: unknown): Verdict {
     if (error instanceof Problem) return 'write-failed'
     const code = (error as { errcode?: unknown }).errcode
     if (typeof code !== 'number') return 'write-failed'
     if (code === SQLITE_IOERR_FSYNC || code === SQLITE_IOERR_DIR_FSYNC) return 'fatal'
     const primary = code & 0xff
-    const away = [SQLITE_BUSY, SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN]
-    return away.includes(primary) ? 'unavailable' : 'write-failed'
+    const unavailableCodes = [SQLITE_BUSY, SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN]
+    return unavailableCodes.includes(primary) ? 'unavailable' : 'write-failed'
   }
 
   close(): void {
@@ -196,16 +196,16 @@ export class SqliteConnection implements WriteConnection {
     return prepared
   }
 
-  // A setting that SQLite silently did not take would be a promise broken in silence.
-  #require(pragma: string, wanted: string, expected: string | number): void {
-    this.database.exec(`PRAGMA ${pragma} = ${wanted}`)
+  // SQLite silently ignores settings that it does not accept, so each is read back.
+  #require(pragma: string, value: string, expected: string | number): void {
+    this.database.exec(`PRAGMA ${pragma} = ${value}`)
     const row = this.database.prepare(`PRAGMA ${pragma}`).get() as Record<string, unknown>
     const actual = Object.values(row)[0]
-    if (actual !== expected) throw new Error(`SQLite did not accept ${pragma}=${wanted}: it is ${String(actual)}`)
+    if (actual !== expected) throw new Error(`SQLite did not accept ${pragma}=${value}: it is ${String(actual)}`)
   }
 
-  // A file that it cannot open for writing, if only for a moment, SQLite opens for reading, without a word: every write would
-  // be refused for as long as the connection lives.
+  // SQLite silently opens a file read-only when it cannot open it for writing, even temporarily. All writes of that connection
+  // would then fail.
   #requireWritable(): void {
     try {
       this.database.exec('BEGIN IMMEDIATE; PRAGMA user_version = 0; ROLLBACK')
@@ -217,8 +217,8 @@ export class SqliteConnection implements WriteConnection {
 }
 
 /**
- * Makes sure that this process is the only one on the file, by a lock that the operating system frees when the process
- * dies. Returns undefined when another process holds it.
+ * Ensures that this process is the only one on the file, with a lock that the operating system frees when the process
+ * exits. Returns undefined when another process holds it.
  */
 export function lockFile(file: string): { release(): void } | undefined {
   const refuse = (error: unknown): StartError => {
@@ -232,7 +232,7 @@ export function lockFile(file: string): { release(): void } | undefined {
     throw refuse(error)
   }
   try {
-    // The last one is never committed. It is refused where SQLite could open the file for reading only, and locked nothing.
+    // The last statement is never committed. It fails where SQLite could only open the file read-only and has locked nothing.
     lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE; PRAGMA user_version = 1')
   } catch (error) {
     lock.close()

@@ -1,20 +1,20 @@
-// What goes on in this Penstock: whether activities are sealed, which pipes are in trouble, and who runs them.
+// Checks of activity seals, pipe states and runners.
 import { findUnsealed, readActivityRows } from '../activities/store.ts'
 import type { Sql } from '../database/sql.ts'
 import { timeOfId } from '../lib/id.ts'
 import { findSealedUpTo } from '../organizations/store.ts'
-import type { PipeState } from '../pipes/pipe-state.ts'
 import { listPipesToRun } from '../pipes/store.ts'
+import type { PipeState } from '../progress/pipe-state.ts'
 import { listRunners } from '../progress/runners/store.ts'
-import { type Complaint, type Finding, judge, plural, printable, problem, warning } from './finding.ts'
+import { type Finding, type Issue, plural, printable, problem, toFinding, warning } from './finding.ts'
 import { countPipesByState, listTroubledPipes } from './store.ts'
 
-/** They are sealed every few seconds. */
+/** Normally activities are sealed within seconds. */
 const sealedWithinMs = 600_000
 const organizationsAtOnce = 500
 const aboveAllIds = 'g'
 const mostNamed = 3
-/** A runner says every 5 seconds that it is there. */
+/** Runners report every 5 seconds. */
 const seenWithinMs = 30_000
 
 export async function checkAuditChain(sql: Sql, nowMs: number): Promise<Finding> {
@@ -30,8 +30,8 @@ export async function checkAuditChain(sql: Sql, nowMs: number): Promise<Finding>
   const found = `activities of ${plural(organizations, 'organization')} wait for their seal`
   const remedy =
     'start Penstock, which seals them; if it runs, look for "activities could not be sealed" in its log, then run "penstock audit verify"'
-  const complaints = isLate ? [warning(`${found}, the oldest since ${new Date(oldestMs).toISOString()}`, remedy)] : []
-  return judge('audit chain', organizations === 0 ? 'every activity is sealed' : `${found}, not for long`, complaints)
+  const issues = isLate ? [warning(`${found}, the oldest since ${new Date(oldestMs).toISOString()}`, remedy)] : []
+  return toFinding('audit chain', organizations === 0 ? 'every activity is sealed' : `${found}, not for long`, issues)
 }
 
 async function oldestUnsealed(sql: Sql, organizationId: string): Promise<number> {
@@ -39,7 +39,7 @@ async function oldestUnsealed(sql: Sql, organizationId: string): Promise<number>
   for await (const { id } of readActivityRows(sql, { organizationId, after, upTo: aboveAllIds, rows: 1 })) {
     return timeOfId(id)
   }
-  // Sealed between the two questions.
+  // Sealed between the two queries.
   return Number.POSITIVE_INFINITY
 }
 
@@ -50,30 +50,30 @@ export async function checkPipes(sql: Sql): Promise<Finding> {
   const found = total === 0 ? 'none' : `${plural(total, 'pipe')}: ${states}`
   const troubled = await listTroubledPipes(sql, mostNamed)
   const [first] = troubled
-  if (!first) return judge('pipes', found, [])
+  if (!first) return toFinding('pipes', found, [])
   const inTrouble = (['Failed', 'Degraded', 'InternalError'] satisfies PipeState[])
     .map((state) => counts.get(state) ?? 0)
     .reduce((sum, count) => sum + count, 0)
   const named = troubled.map(({ id, name, state }) => `${printable(name)} ${id} is ${state}`).join(', ')
   const more = inTrouble > troubled.length ? ` and ${inTrouble - troubled.length} more are in trouble` : ''
   const remedy =
-    'read stateReason of the pipe (in the console, or with "penstock call getPipeMetrics"), mend it, and start it again'
-  return judge('pipes', '', [warning(`${found}; ${named}${more}`, remedy)])
+    'read stateReason of the pipe (in the console, or with "penstock call getPipeMetrics"), fix the cause, and start it again'
+  return toFinding('pipes', '', [warning(`${found}; ${named}${more}`, remedy)])
 }
 
-/** `isServed`: processes of Penstock are at work on this database; undefined when that cannot be seen. */
+/** `isServed`: whether Penstock processes use this database; undefined when unknown. */
 export async function checkRunners(sql: Sql, nowMs: number, isServed: boolean | undefined): Promise<Finding> {
   const runners = await listRunners(sql, new Date(nowMs - seenWithinMs).toISOString())
   const waiting = await listPipesToRun(sql)
   const found = `${plural(runners.length, 'process runs', 'processes run')} pipes; ${waiting.length} to run`
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if (runners.length === 0 && waiting.length > 0) {
     const nobody = `no process runs pipes, and ${plural(waiting.length, 'pipe waits', 'pipes wait')}`
-    complaints.push(
+    issues.push(
       isServed
         ? problem(`${nobody} while Penstock is at work`, 'start a process with --role runner, or one without --role')
         : warning(nobody, 'start Penstock'),
     )
   }
-  return judge('runners', found, complaints)
+  return toFinding('runners', found, issues)
 }

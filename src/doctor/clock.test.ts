@@ -24,7 +24,7 @@ describe('the clock', () => {
     }
   })
 
-  it('must not be behind what was recorded', () => {
+  it('must not be behind recorded activities', () => {
     const newest = (ms: number) => checkClock({ ...quiet, newestActivityId: firstIdAt(nowMs + ms) })
     assert.equal(newest(-3_600_000).verdict, 'ok')
     assert.equal(newest(2_000).verdict, 'ok')
@@ -32,7 +32,7 @@ describe('the clock', () => {
     assert.match(newest(120_000).found, /^120\.0 s behind the newest activity, .*2026-11-15T12:02:00\.000Z$/)
   })
 
-  it('is noticed when it is set while it is watched', (test) => {
+  it('reports a clock that is set while it is watched', (test) => {
     assert.equal(checkClock({ ...quiet, setByMs: 20 }).verdict, 'ok')
     const setBy = watchClock()
     assert.ok(Math.abs(setBy()) < 100)

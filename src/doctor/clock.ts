@@ -1,21 +1,21 @@
-// The clock of this machine against the others that are in reach. Leases, sessions and the order of activities hang on it.
+// Compares the system clock with PostgreSQL and recorded activities. Leases, sessions and the order of activities depend on it.
 import { timeOfId } from '../lib/id.ts'
-import { type Complaint, type Finding, judge, problem, warning } from './finding.ts'
+import { type Finding, type Issue, problem, toFinding, warning } from './finding.ts'
 
 const differsMs = 1_000
-/** Leases of workers last 15 seconds. */
+/** Less than the 15 seconds of a worker lease. */
 const differsMuchMs = 10_000
-/** So much the two clocks of a process may drift apart in the time of an examination. */
+/** Tolerated drift between system clock and monotonic clock during a check. */
 const jumpMs = 500
 
-/** Begins to watch; what it gives tells by how much the clock was set since. */
+/** Starts watching; the returned function returns by how much the clock has been set since. */
 export function watchClock(): () => number {
   const offsetMs = Date.now() - performance.now()
   return () => Date.now() - performance.now() - offsetMs
 }
 
 export interface ClockSigns {
-  /** Of the database, ahead of ours; undefined with SQLite, which uses ours. */
+  /** By how much the database's clock is ahead of ours; undefined with SQLite. */
   aheadMs: number | undefined
   newestActivityId: string | undefined
   setByMs: number
@@ -24,22 +24,22 @@ export interface ClockSigns {
 
 export function checkClock({ aheadMs, newestActivityId, setByMs, nowMs }: ClockSigns): Finding {
   const remedy = 'have the clocks set by NTP (chrony, systemd-timesyncd) on every machine'
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if (aheadMs !== undefined && Math.abs(aheadMs) > differsMs) {
-    const complain = Math.abs(aheadMs) > differsMuchMs ? problem : warning
+    const makeIssue = Math.abs(aheadMs) > differsMuchMs ? problem : warning
     const side = aheadMs > 0 ? 'behind' : 'ahead of'
-    complaints.push(complain(`${inSeconds(aheadMs)} ${side} the clock of PostgreSQL`, remedy))
+    issues.push(makeIssue(`${inSeconds(aheadMs)} ${side} the clock of PostgreSQL`, remedy))
   }
   const newestMs = timeOfId(newestActivityId ?? '')
   if (newestMs - nowMs > differsMuchMs) {
     const found = `${inSeconds(newestMs - nowMs)} behind the newest activity, which was recorded at ${new Date(newestMs).toISOString()}`
-    complaints.push(problem(found, remedy))
+    issues.push(problem(found, remedy))
   }
   if (Math.abs(setByMs) > jumpMs) {
-    complaints.push(warning(`was set ${setByMs > 0 ? 'forward' : 'back'} by ${inSeconds(setByMs)} just now`, remedy))
+    issues.push(warning(`was set ${setByMs > 0 ? 'forward' : 'back'} by ${inSeconds(setByMs)} just now`, remedy))
   }
   const compared = aheadMs === undefined ? 'not behind anything recorded' : 'agrees with that of PostgreSQL'
-  return judge('clock', `${new Date(nowMs).toISOString()}, ${compared}`, complaints)
+  return toFinding('clock', `${new Date(nowMs).toISOString()}, ${compared}`, issues)
 }
 
 function inSeconds(ms: number): string {

@@ -1,9 +1,9 @@
-// Whether the disk under the data folder keeps what it says it keeps, as far as that can be seen from here, and has room.
+// Checks of the disk under the data folder: file system, sync latency and free space.
 import { walLimitBytes } from '../database/sqlite.ts'
-import { type Complaint, type Finding, judge, problem, warning } from './finding.ts'
+import { type Finding, type Issue, problem, toFinding, warning } from './finding.ts'
 import type { FileSystem, SyncTimings } from './machine.ts'
 
-/** By the magic numbers of the kernel. */
+/** By the magic numbers of Linux. */
 const namesOfTypes = new Map<number, string>([
   [0xef53, 'ext4'],
   [0x58465342, 'xfs'],
@@ -30,7 +30,7 @@ const inMemory = ['tmpfs', 'ramfs']
 const overNetwork = ['nfs', 'cifs', 'smb', '9p', 'fuse', 'ceph', 'lustre', 'afs']
 const withoutPermissions = ['vfat', 'exfat']
 
-/** More than a disk can do, unless it has a cache that outlives a power failure. */
+/** More than a disk can do without a cache that survives a power failure. */
 const mostSyncsPerSecond = 20_000
 const slowSyncMs = 100
 const mebibyte = 1_048_576
@@ -39,52 +39,50 @@ const fewFreeFiles = 1_000
 export function checkFileSystem(folder: string, { type }: Pick<FileSystem, 'type'>): Finding {
   const name = namesOfTypes.get(type) ?? `type 0x${type.toString(16)}`
   const toDisk = 'put the data folder on a file system of a disk of this machine, such as ext4 or xfs'
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if (inMemory.includes(name)) {
-    complaints.push(warning(`${folder} is on ${name}: all of it is gone when the machine stops`, toDisk))
+    issues.push(warning(`${folder} is on ${name}: all of it is gone when the machine stops`, toDisk))
   } else if (name === 'overlay') {
     const remedy = 'mount a volume at the data folder'
-    complaints.push(warning(`${folder} is on overlay: all of it is gone with the container`, remedy))
+    issues.push(warning(`${folder} is on overlay: all of it is gone with the container`, remedy))
   } else if (overNetwork.includes(name)) {
     const found = `${folder} is on ${name}: locks and syncs are as good as the server behind it, and SQLite may be damaged`
-    complaints.push(warning(found, `${toDisk}, or use PostgreSQL (DATABASE_URL)`))
+    issues.push(warning(found, `${toDisk}, or use PostgreSQL (DATABASE_URL)`))
   } else if (withoutPermissions.includes(name)) {
-    complaints.push(warning(`${folder} is on ${name}, which keeps no permissions and no log of its changes`, toDisk))
+    issues.push(warning(`${folder} is on ${name}, which keeps no permissions and no log of its changes`, toDisk))
   }
-  return judge('file system', `${folder} is on ${name}`, complaints)
+  return toFinding('file system', `${folder} is on ${name}`, issues)
 }
 
 export function checkDiskSync({ perSecond, medianMs, slowestMs }: SyncTimings): Finding {
   const rounded = Math.round(perSecond)
-  const figures = `${rounded} syncs a second (median ${medianMs.toFixed(2)} ms, slowest ${slowestMs.toFixed(1)} ms)`
-  const complaints: Complaint[] = []
+  const measured = `${rounded} syncs a second (median ${medianMs.toFixed(2)} ms, slowest ${slowestMs.toFixed(1)} ms)`
+  const issues: Issue[] = []
   if (perSecond > mostSyncsPerSecond) {
-    const found = `${figures}: faster than a disk can be, so syncs seem not to reach it, and a power failure may lose what was acknowledged`
+    const found = `${measured}: faster than a disk can be, so syncs seem not to reach it, and a power failure may lose what was acknowledged`
     const remedy =
       'use a disk that honours fsync, or make sure that its cache outlives a power failure; in a virtual machine look at the cache mode of the disk'
-    complaints.push(warning(found, remedy))
+    issues.push(warning(found, remedy))
   }
   if (medianMs > slowSyncMs) {
-    complaints.push(
-      warning(`${figures}: every write waits for that`, 'use a faster disk, or look for what else uses it'),
-    )
+    issues.push(warning(`${measured}: every write waits for that`, 'use a faster disk, or look for what else uses it'))
   }
-  return judge('disk sync', figures, complaints)
+  return toFinding('disk sync', measured, issues)
 }
 
-/** `isDatabaseHere`: otherwise only the master keys are written to the folder. */
+/** `isDatabaseHere` is false with PostgreSQL: then the folder contains only the master keys. */
 export function checkFreeSpace({ freeBytes, freeFiles }: FileSystem, isDatabaseHere: boolean): Finding {
-  // The log grows up to its limit, and the file by what is moved into it.
+  // The log grows up to its limit, and checkpoints grow the file by as much.
   const [few, scarce] = isDatabaseHere ? [2 * walLimitBytes, 1_024 * mebibyte] : [mebibyte, 16 * mebibyte]
   const free = `${inUnits(freeBytes)} free`
   const remedy = 'make room on the disk, or move the data folder to a larger one'
-  const complaints: Complaint[] = []
-  if (freeBytes < few) complaints.push(problem(`${free}: writes are refused when it is full`, remedy))
-  else if (freeBytes < scarce) complaints.push(warning(`only ${free}`, remedy))
+  const issues: Issue[] = []
+  if (freeBytes < few) issues.push(problem(`${free}: writes are refused when it is full`, remedy))
+  else if (freeBytes < scarce) issues.push(warning(`only ${free}`, remedy))
   if (freeFiles !== undefined && freeFiles < fewFreeFiles) {
-    complaints.push(problem(`room for only ${freeFiles} more files`, 'remove files that nobody needs from this disk'))
+    issues.push(problem(`room for only ${freeFiles} more files`, 'remove files that nobody needs from this disk'))
   }
-  return judge('free space', free, complaints)
+  return toFinding('free space', free, issues)
 }
 
 export function inUnits(bytes: number): string {

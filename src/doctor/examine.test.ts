@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { startEngine, type TestEngine } from '../../test/engine.ts'
-import { assertOnly, findingsOf, goodMachine, trouble } from '../../test/examination.ts'
-import { onBothDatabases } from '../../test/harness.ts'
+import { startEngine, type TestEngine } from '../../test/fakes/engine.ts'
+import { assertOnly, findingsOf, goodMachine, trouble } from '../../test/harness/examination.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { firstIdAt, newId } from '../lib/id.ts'
 import { type MasterKeys, newMasterKeys, withNextKey } from '../lib/vault.ts'
 import type { CheckName, Verdict } from './finding.ts'
@@ -36,7 +36,7 @@ onBothDatabases('an examination', (app) => {
     }
   }
 
-  /** Something that is put into the database and taken out again. */
+  /** Inserts rows into the database and removes them again. */
   async function withChange(change: string, back: string, work: () => Promise<void>): Promise<void> {
     await app().query(change)
     try {
@@ -46,7 +46,7 @@ onBothDatabases('an examination', (app) => {
     }
   }
 
-  it('says of what is well that it is', async () => {
+  it('reports ok for a healthy installation', async () => {
     const findings = await findingsOf(app())
     assert.deepEqual(trouble(findings), [])
     const foundOf = (check: CheckName) => findings.find((finding) => finding.check === check)?.found
@@ -63,7 +63,7 @@ onBothDatabases('an examination', (app) => {
     assert.equal(foundOf('connections') !== undefined, app().dialect === 'postgres')
   })
 
-  it('sees a data folder and a key file that are open to others', async () => {
+  it('reports a data folder and a key file that other users can read', async () => {
     const { dataFolder } = app().config
     chmodSync(dataFolder, 0o755)
     assertOnly(await findingsOf(app()), 'data folder', 'problem', /\(mode 0755\)$/, /^run "chmod 700 /)
@@ -75,14 +75,14 @@ onBothDatabases('an examination', (app) => {
     chmodSync(keyFile(), 0o600)
   })
 
-  it("sees that the data folder is another user's", async () => {
+  it('reports a data folder of another user', async () => {
     const machine = { ...goodMachine, userId: (goodMachine.userId ?? 0) + 1 }
     const folder = trouble(await findingsOf(app(), {}, machine)).find(({ check }) => check === 'data folder')!
     assert.equal(folder.verdict, 'problem')
     assert.match(folder.found, /belongs to user \d+, not to this user/)
   })
 
-  it('sees that the key file is missing, and leaves out what needs it', async () => {
+  it('reports a missing key file, and skips the checks that need it', async () => {
     renameSync(keyFile(), `${keyFile()}.away`)
     try {
       const findings = await findingsOf(app())
@@ -97,7 +97,7 @@ onBothDatabases('an examination', (app) => {
     }
   })
 
-  it('sees a key file that is damaged, or does not have its current key', async () => {
+  it('reports a key file that is damaged or lacks its current key', async () => {
     await withKeys('{"current":', async () => {
       assertOnly(await findingsOf(app()), 'master key file', 'problem', /is damaged/, /from your backup/)
     })
@@ -106,7 +106,7 @@ onBothDatabases('an examination', (app) => {
     })
   })
 
-  it('sees a weak key, and does not show it', async () => {
+  it('reports a weak key without showing it', async () => {
     const weak = Buffer.from('correct horse battery staple xyz').toString('base64')
     await withKeys({ ...keys(), keys: { ...keys().keys, k0: weak } }, async () => {
       const findings = await findingsOf(app())
@@ -118,7 +118,7 @@ onBothDatabases('an examination', (app) => {
     })
   })
 
-  it("sees another Penstock's keys, and a rotation that is not finished", async () => {
+  it('reports keys of another Penstock, and an unfinished rotation', async () => {
     await withKeys(newMasterKeys(), async () => {
       const findings = trouble(await findingsOf(app()))
       const sealed = findings.find(({ check }) => check === 'sealed values')!
@@ -131,7 +131,7 @@ onBothDatabases('an examination', (app) => {
     })
   })
 
-  it('sees a sealed value that is damaged', async () => {
+  it('reports a damaged sealed value', async () => {
     const pipeId = app().sample.pipeIds.kafka
     const [row] = await app().query<{ secrets: string }>(`SELECT secrets FROM pipes WHERE id = '${pipeId}'`)
     const { secrets } = row!
@@ -147,7 +147,7 @@ onBothDatabases('an examination', (app) => {
     })
   })
 
-  it("sees tables that are not this version's, and leaves out what they hold", async () => {
+  it('reports tables of another version, and skips the checks of their data', async () => {
     const newer = `INSERT INTO schema_migrations (number, name, applied_at) VALUES (999, '0999-later', '')`
     await withChange(newer, 'DELETE FROM schema_migrations WHERE number = 999', async () => {
       const findings = await findingsOf(app())
@@ -170,7 +170,7 @@ onBothDatabases('an examination', (app) => {
 
   describe('of activities', () => {
     async function withActivity(atMs: number, work: () => Promise<void>): Promise<void> {
-      // Nobody has touched this organization: nothing of it is sealed meanwhile.
+      // Nobody has changed this organization, so the sealer does not seal it.
       const { organizationId } = await app().addOrganization()
       const id = firstIdAt(atMs)
       await withChange(
@@ -182,13 +182,13 @@ onBothDatabases('an examination', (app) => {
       )
     }
 
-    it('sees that the clock is behind one', async () => {
+    it('reports a clock that is behind one', async () => {
       await withActivity(Date.now() + 3_600_000, async () => {
         assertOnly(await findingsOf(app()), 'clock', 'problem', /behind the newest activity/, /NTP/)
       })
     })
 
-    it('sees that one waits too long for its seal', async () => {
+    it('reports one that waits too long for its seal', async () => {
       await withActivity(Date.now() - 3_600_000, async () => {
         assertOnly(
           await findingsOf(app()),
@@ -205,7 +205,7 @@ onBothDatabases('an examination', (app) => {
   describe('of services and pipes', () => {
     const setState = (state: string) => `UPDATE pipes SET state = '${state}' WHERE id = '${app().sample.pipeIds.kafka}'`
 
-    it('sees an engine that is away, or does not let us in', async () => {
+    it('reports an engine that is unreachable or refuses the credentials', async () => {
       const found = new RegExp(`^service "analytics" ${app().sample.serviceId}: `)
       const { password } = engine
       engine.password = 'another'
@@ -231,7 +231,7 @@ onBothDatabases('an examination', (app) => {
       }
     })
 
-    it('sees that nobody runs the pipes that are to run', async () => {
+    it('reports that no process runs the pipes', async () => {
       await withChange(setState('Running'), setState('Stopped'), async () => {
         const [verdict, found] =
           app().dialect === 'sqlite' ? ['warning', /waits$/] : ['problem', /waits while Penstock is at work$/]
@@ -244,7 +244,7 @@ onBothDatabases('an examination', (app) => {
       })
     })
 
-    it('sees pipes in trouble, and does not send the control characters of their names to the terminal', async () => {
+    it('reports failed pipes, without control characters in their names', async () => {
       const pipeId = app().sample.pipeIds.kafka
       const [{ name } = { name: '' }] = await app().query<{ name: string }>(
         `SELECT name FROM pipes WHERE id = '${pipeId}'`,
@@ -267,7 +267,7 @@ onBothDatabases('an examination', (app) => {
   })
 
   describe('of the network', () => {
-    it('tells what the egress allows', async () => {
+    it('reports the limits of the egress', async () => {
       const loopback = await findingsOf(app(), { allowLoopback: true })
       assertOnly(loopback, 'egress', 'warning', /programs on its own machine$/, /PENSTOCK_ALLOW_LOOPBACK=false/)
       const plaintext = await findingsOf(app(), { allowPlaintext: true })
@@ -280,7 +280,7 @@ onBothDatabases('an examination', (app) => {
       )
     })
 
-    it('tells that it would be reached without TLS', async () => {
+    it('reports a listener without TLS', async () => {
       const open = await findingsOf(app(), { host: '0.0.0.0' })
       assertOnly(open, 'listening', 'problem', /^0\.0\.0\.0:0 can be reached .* without TLS/, /PENSTOCK_TLS_IN_FRONT/)
       const known = { host: '0.0.0.0', tlsInFront: true, trustedProxies: ['10.0.0.1'] }

@@ -1,5 +1,5 @@
-// All checks of an installation, in their order. It changes nothing but for moments of files of its own in the data folder, and
-// may be made while Penstock runs.
+// Runs all checks of an installation in order. Changes nothing except temporary files in the data folder; works while Penstock
+// runs.
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
@@ -16,7 +16,7 @@ import { checkClock, watchClock } from './clock.ts'
 import { checkDiskSync, checkFileSystem, checkFreeSpace } from './disk.ts'
 import { checkEngines } from './engines.ts'
 import { checkDataFolder, checkKeyStrength, checkMasterKeyFile } from './files.ts'
-import { type CheckName, type Finding, judge, problem, type Tell, withoutStop } from './finding.ts'
+import { type CheckName, type Finding, problem, type Report, toFinding, withoutStop } from './finding.ts'
 import { checkMemory, checkOpenFiles } from './limits.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { checkEgress, checkListening, checkSignInProvider, type DatabaseAddress } from './network.ts'
@@ -27,32 +27,32 @@ import { findNewestActivity } from './store.ts'
 
 export interface DoctorEnvironment {
   machine?: Machine
-  /** In place of the one that the configuration makes. */
+  /** Replaces the egress from the configuration. */
   egress?: Egress
 }
 
-/** What is left to look at when the database can be read. */
+/** Input of the checks that need a readable database. */
 interface Readable {
   sql: Sql
   aheadMs: number | undefined
   isServed: boolean | undefined
 }
 
-/** Tells of each check as soon as it is made. What cannot be looked at, because something that it needs is not well, is not told of. */
-export async function examine(config: Config, tell: Tell, surroundings: DoctorEnvironment = {}): Promise<void> {
-  const { machine = thisMachine } = surroundings
+/** Reports each check as soon as it is done. Checks whose precondition failed are skipped. */
+export async function examine(config: Config, report: Report, environment: DoctorEnvironment = {}): Promise<void> {
+  const { machine = thisMachine } = environment
   const clockSetBy = watchClock()
-  tell(checkListening(config))
-  await examineMachine(config, machine, tell)
+  report(checkListening(config))
+  await examineMachine(config, machine, report)
   const { finding, keys } = await checkMasterKeyFile(config.masterKeyFile, machine.userId, () => isSetUp(config))
-  tell(finding)
-  if (keys) tell(checkKeyStrength(keys))
+  report(finding)
+  if (keys) report(checkKeyStrength(keys))
 
-  const own = config.databaseUrl === undefined ? undefined : await placeOfDatabase(config.databaseUrl)
-  const egress = surroundings.egress ?? openEgress(own ? config : { ...config, databaseUrl: undefined })
-  await making('database', tell, async () => {
-    await withDatabase(config, tell, async (readable) => {
-      await making('clock', tell, async () =>
+  const own = config.databaseUrl === undefined ? undefined : await addressOfDatabase(config.databaseUrl)
+  const egress = environment.egress ?? openEgress(own ? config : { ...config, databaseUrl: undefined })
+  await runCheck('database', report, async () => {
+    await withDatabase(config, report, async (readable) => {
+      await runCheck('clock', report, async () =>
         checkClock({
           aheadMs: readable.aheadMs,
           newestActivityId: await findNewestActivity(readable.sql),
@@ -60,15 +60,15 @@ export async function examine(config: Config, tell: Tell, surroundings: DoctorEn
           nowMs: Date.now(),
         }),
       )
-      await examineData(readable, keys, egress, tell)
+      await examineData(readable, keys, egress, report)
     })
     return []
   })
-  await making('egress', tell, () => checkEgress(config, egress, own))
-  await making('sign-in provider', tell, () => checkSignInProvider(config.oidc, config.operations.publicUrl))
+  await runCheck('egress', report, () => checkEgress(config, egress, own))
+  await runCheck('sign-in provider', report, () => checkSignInProvider(config.oidc, config.operations.publicUrl))
 }
 
-/** What cannot be looked at may have data. */
+/** True also when the database cannot be read. */
 async function isSetUp(config: Config): Promise<boolean> {
   try {
     await withSnapshot(config, async () => undefined)
@@ -78,39 +78,43 @@ async function isSetUp(config: Config): Promise<boolean> {
   }
 }
 
-async function examineMachine({ dataFolder, databaseUrl }: Config, machine: Machine, tell: Tell): Promise<void> {
-  tell(checkDataFolder(dataFolder, machine.userId))
+async function examineMachine({ dataFolder, databaseUrl }: Config, machine: Machine, report: Report): Promise<void> {
+  report(checkDataFolder(dataFolder, machine.userId))
   const isFolder = existsSync(dataFolder) && statSync(dataFolder).isDirectory()
-  if (isFolder) await examineDisk(dataFolder, databaseUrl === undefined, machine, tell)
-  tell(checkOpenFiles(machine))
-  tell(checkMemory(machine))
+  if (isFolder) await examineDisk(dataFolder, databaseUrl === undefined, machine, report)
+  report(checkOpenFiles(machine))
+  report(checkMemory(machine))
 }
 
-async function examineDisk(folder: string, isDatabaseHere: boolean, machine: Machine, tell: Tell): Promise<void> {
-  await making('file system', tell, () => checkFileSystem(folder, machine.fileSystemOf(folder)))
-  await making('disk sync', tell, () => checkDiskSync(machine.measureSyncs(folder)))
-  await making('free space', tell, () => checkFreeSpace(machine.fileSystemOf(folder), isDatabaseHere))
+async function examineDisk(folder: string, isDatabaseHere: boolean, machine: Machine, report: Report): Promise<void> {
+  await runCheck('file system', report, () => checkFileSystem(folder, machine.fileSystemOf(folder)))
+  await runCheck('disk sync', report, () => checkDiskSync(machine.measureSyncs(folder)))
+  await runCheck('free space', report, () => checkFreeSpace(machine.fileSystemOf(folder), isDatabaseHere))
 }
 
 async function examineData(
   { sql, isServed }: Readable,
   keys: MasterKeys | undefined,
   egress: Egress,
-  tell: Tell,
+  report: Report,
 ): Promise<void> {
   const vault = keys && new Vault(keys)
-  if (vault) await making('sealed values', tell, () => checkSealedValues(sql, vault))
-  await making('audit chain', tell, () => checkAuditChain(sql, Date.now()))
-  await making('pipes', tell, () => checkPipes(sql))
-  await making('runners', tell, () => checkRunners(sql, Date.now(), isServed))
-  if (vault) await making('engines', tell, () => checkEngines(sql, vault, egress))
+  if (vault) await runCheck('sealed values', report, () => checkSealedValues(sql, vault))
+  await runCheck('audit chain', report, () => checkAuditChain(sql, Date.now()))
+  await runCheck('pipes', report, () => checkPipes(sql))
+  await runCheck('runners', report, () => checkRunners(sql, Date.now(), isServed))
+  if (vault) await runCheck('engines', report, () => checkEngines(sql, vault, egress))
 }
 
-async function withDatabase(config: Config, tell: Tell, work: (readable: Readable) => Promise<void>): Promise<void> {
+async function withDatabase(
+  config: Config,
+  report: Report,
+  work: (readable: Readable) => Promise<void>,
+): Promise<void> {
   const { databaseUrl } = config
   if (databaseUrl === undefined) {
     const file = join(config.dataFolder, 'penstock.db')
-    if (!examineSqlite(file, tell)) return
+    if (!examineSqlite(file, report)) return
     const connection = openSqliteReadOnly(file)
     try {
       await work({ sql: connection, aheadMs: undefined, isServed: undefined })
@@ -119,7 +123,7 @@ async function withDatabase(config: Config, tell: Tell, work: (readable: Readabl
     }
     return
   }
-  const examined = await examinePostgres(databaseUrl, tell)
+  const examined = await examinePostgres(databaseUrl, report)
   if (!examined?.isReadable) return
   const { aheadMs, isServed } = examined
   const { sql, close } = await openPostgresReadOnly(databaseUrl)
@@ -131,33 +135,33 @@ async function withDatabase(config: Config, tell: Tell, work: (readable: Readabl
 }
 
 /**
- * As the driver reads it: whether the way out is closed to it is checked, not what we made of the URL. A Unix socket has a port on
- * this machine beside it.
+ * Address of the database as the driver parses it, independent of our own parsing in the egress rule. A Unix socket is replaced
+ * by the TCP port on this machine.
  */
-async function placeOfDatabase(databaseUrl: string): Promise<DatabaseAddress | undefined> {
+async function addressOfDatabase(databaseUrl: string): Promise<DatabaseAddress | undefined> {
   const { default: pg } = await import('pg')
   try {
     const { host, port } = new pg.Client({ connectionString: databaseUrl })
     return { host: host === '' || host.startsWith('/') ? 'localhost' : host, port }
   } catch {
-    // It is no URL, which the check of the database tells.
+    // An invalid URL is reported by the database check.
     return undefined
   }
 }
 
-/** A check that fails where nobody expected it must not keep the others from being made. */
-async function making(
+/** An unexpected failure of one check must not prevent the others. */
+async function runCheck(
   check: CheckName,
-  tell: Tell,
+  report: Report,
   make: () => Finding | Finding[] | Promise<Finding | Finding[]>,
 ): Promise<void> {
   try {
-    for (const finding of [await make()].flat()) tell(finding)
+    for (const finding of [await make()].flat()) report(finding)
   } catch (error) {
     const { code, name } = error as { code?: unknown; name?: string }
     const isKnown = error instanceof StartError
     const found = isKnown ? withoutStop(error.message) : `could not be looked at (${String(code ?? name)})`
-    const remedy = 'run this as the user of the server; mend what is told above, and try again'
-    tell(judge(check, '', [problem(found, remedy)]))
+    const remedy = 'run this as the user of the server; fix the problems above, and try again'
+    report(toFinding(check, '', [problem(found, remedy)]))
   }
 }

@@ -1,11 +1,11 @@
-// The data folder and the file of the master keys: there, ours alone, and with keys that nobody guesses.
+// Checks of the data folder and the master key file: existence, owner, mode and key strength.
 import { type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { readMasterKeys } from '../installation/master-keys.ts'
-import { complainOfMode } from '../lib/private-file.ts'
+import { explainFileMode } from '../lib/private-file.ts'
 import { StartError } from '../lib/start-error.ts'
 import type { MasterKeys } from '../lib/vault.ts'
-import { type Complaint, type Finding, judge, plural, problem, warning, withoutStop } from './finding.ts'
+import { type Finding, type Issue, plural, problem, toFinding, warning, withoutStop } from './finding.ts'
 import { weaknessOf } from './key-strength.ts'
 
 type Owner = number | undefined
@@ -17,22 +17,22 @@ export function checkDataFolder(folder: string, userId: Owner): Finding {
   } catch (error) {
     const remedy =
       'set PENSTOCK_DATA to the folder of this Penstock, and run this as the user of the server; a new Penstock is made by "penstock init"'
-    return judge('data folder', '', [problem(`${folder} cannot be looked at (${codeOf(error)})`, remedy)])
+    return toFinding('data folder', '', [problem(`${folder} cannot be looked at (${codeOf(error)})`, remedy)])
   }
   if (!stats.isDirectory()) {
-    return judge('data folder', '', [problem(`${folder} is not a folder`, 'set PENSTOCK_DATA to a folder')])
+    return toFinding('data folder', '', [problem(`${folder} is not a folder`, 'set PENSTOCK_DATA to a folder')])
   }
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if ((stats.mode & 0o077) !== 0) {
-    complaints.push(problem(`${folder} is open to other users (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
+    issues.push(problem(`${folder} is open to other users (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
   } else if ((stats.mode & 0o700) !== 0o700) {
-    complaints.push(problem(`${folder} is closed to its owner (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
+    issues.push(problem(`${folder} is closed to its owner (mode ${modeOf(stats)})`, `run "chmod 700 ${folder}"`))
   }
-  complaints.push(...complainOfOwner(folder, stats, userId))
-  return judge('data folder', `${folder}, mode ${modeOf(stats)}, owned by this user`, complaints)
+  issues.push(...ownerIssues(folder, stats, userId))
+  return toFinding('data folder', `${folder}, mode ${modeOf(stats)}, owned by this user`, issues)
 }
 
-/** The keys as well, when they can be read. `isSetUp` is asked only when they are missing: without data none are lost. */
+/** Also returns the keys when they can be read. `isSetUp` is called only when they are missing: without data no keys are lost. */
 export async function checkMasterKeyFile(
   file: string,
   userId: Owner,
@@ -43,7 +43,7 @@ export async function checkMasterKeyFile(
   try {
     keys = readMasterKeys(file, { mayBeOpen: true })
     if (!keys) {
-      const complaint = (await isSetUp())
+      const issue = (await isSetUp())
         ? problem(
             `${file} is missing`,
             'put back the file from your backup: without it nothing that is sealed can be opened',
@@ -52,27 +52,27 @@ export async function checkMasterKeyFile(
             `there is no ${file}, and no data: this Penstock has not been set up yet`,
             'run "penstock init", or correct PENSTOCK_DATA or DATABASE_URL',
           )
-      return { finding: judge('master key file', '', [complaint]), keys }
+      return { finding: toFinding('master key file', '', [issue]), keys }
     }
     stats = statSync(file)
   } catch (error) {
     const found =
       error instanceof StartError ? withoutStop(error.message) : `${file} cannot be looked at (${codeOf(error)})`
     const remedy = 'run this as the user of the server, on its data; a file that is damaged, put back from your backup'
-    return { finding: judge('master key file', '', [problem(found, remedy)]), keys: undefined }
+    return { finding: toFinding('master key file', '', [problem(found, remedy)]), keys: undefined }
   }
-  const complaints: Complaint[] = []
-  const open = complainOfMode(file, stats)
-  if (open) complaints.push(problem(open.found, open.remedy))
-  // One that root has put there for us to read is what containers do with secrets.
-  if (stats.uid !== 0) complaints.push(...complainOfOwner(file, stats, userId))
+  const issues: Issue[] = []
+  const open = explainFileMode(file, stats)
+  if (open) issues.push(problem(open.found, open.remedy))
+  // Containers mount secrets as files of root.
+  if (stats.uid !== 0) issues.push(...ownerIssues(file, stats, userId))
   const ids = Object.keys(keys.keys)
   const found = `${file}, mode ${modeOf(stats)}, ${plural(ids.length, 'key')}, current ${keys.current}`
-  return { finding: judge('master key file', found, complaints), keys }
+  return { finding: toFinding('master key file', found, issues), keys }
 }
 
-/** A file in the data folder that the owner of the folder, whose server it is, may not read and write. */
-export function complainOfDataFile(file: string): Complaint[] {
+/** Issues of a file in the data folder that the owner of the folder, the user of the server, cannot read and write. */
+export function dataFileIssues(file: string): Issue[] {
   const stats = statSync(file, { throwIfNoEntry: false })
   if (!stats) return []
   const { uid } = statSync(dirname(file))
@@ -85,29 +85,29 @@ export function complainOfDataFile(file: string): Complaint[] {
 }
 
 export function checkKeyStrength({ current, keys, pepper }: MasterKeys): Finding {
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   const seen = new Map<string, string>()
   for (const [id, text] of Object.entries(keys)) {
     const weakness = weaknessOf(text)
     const twin = seen.get(text)
     seen.set(text, id)
     const replace = `run "penstock keys add", copy the file to every machine, run "penstock keys rotate", then "penstock keys remove ${id}"`
-    if (weakness !== undefined) complaints.push(problem(`the master key ${id} ${weakness}`, replace))
-    if (twin !== undefined) complaints.push(problem(`the master keys ${twin} and ${id} are the same`, replace))
+    if (weakness !== undefined) issues.push(problem(`the master key ${id} ${weakness}`, replace))
+    if (twin !== undefined) issues.push(problem(`the master keys ${twin} and ${id} are the same`, replace))
   }
   const weakness = weaknessOf(pepper)
   if (weakness !== undefined) {
     const remedy =
       'put back the file that "penstock init" made; the pepper of a Penstock that is in use cannot be changed'
-    complaints.push(problem(`the pepper ${weakness}`, remedy))
+    issues.push(problem(`the pepper ${weakness}`, remedy))
   }
   if (seen.has(pepper)) {
-    complaints.push(problem('the pepper is the same as a master key', 'put back the file that "penstock init" made'))
+    issues.push(problem('the pepper is the same as a master key', 'put back the file that "penstock init" made'))
   }
-  return judge('key strength', `every key has 32 bytes that look random; ${current} seals`, complaints)
+  return toFinding('key strength', `every key has 32 bytes that look random; ${current} seals`, issues)
 }
 
-function complainOfOwner(path: string, { uid }: Stats, userId: Owner): Complaint[] {
+function ownerIssues(path: string, { uid }: Stats, userId: Owner): Issue[] {
   if (userId === undefined || uid === userId) return []
   if (userId === 0) {
     const remedy = 'run this as the user of the server: what root may do says little about what the server may do'

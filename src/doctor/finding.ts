@@ -1,8 +1,8 @@
-// What a check has to say: one line for people, one object for tools. Nothing secret may be put into one.
+// Result of a check: one line for people, one object for tools. Must not contain secrets.
 
 export type Verdict = 'ok' | 'warning' | 'problem'
 
-/** In the order in which they are made. */
+/** In the order in which the checks run. */
 export const checkNames = [
   'settings',
   'listening',
@@ -34,45 +34,45 @@ export interface Finding {
   check: CheckName
   verdict: Verdict
   found: string
-  /** What to do; of everything that is not ok. */
+  /** What to do; set unless the verdict is `ok`. */
   remedy?: string
 }
 
-export type Tell = (finding: Finding) => void
+export type Report = (finding: Finding) => void
 
-/** One thing that is wrong, of the several that a check looks at. */
-export interface Complaint {
+/** One of the errors that a check has found. */
+export interface Issue {
   verdict: 'warning' | 'problem'
   found: string
   remedy: string
 }
 
-export function warning(found: string, remedy: string): Complaint {
+export function warning(found: string, remedy: string): Issue {
   return { verdict: 'warning', found, remedy }
 }
 
-export function problem(found: string, remedy: string): Complaint {
+export function problem(found: string, remedy: string): Issue {
   return { verdict: 'problem', found, remedy }
 }
 
-/** `found` is told when there is nothing to complain about. */
-export function judge(check: CheckName, found: string, complaints: Complaint[]): Finding {
-  if (complaints.length === 0) return { check, verdict: 'ok', found }
-  const remedies = new Set(complaints.map(({ remedy }) => remedy))
+/** `found` is the text for a check without issues. */
+export function toFinding(check: CheckName, found: string, issues: Issue[]): Finding {
+  if (issues.length === 0) return { check, verdict: 'ok', found }
+  const remedies = new Set(issues.map(({ remedy }) => remedy))
   return {
     check,
-    verdict: complaints.some(({ verdict }) => verdict === 'problem') ? 'problem' : 'warning',
-    found: complaints.map((complaint) => complaint.found).join('; '),
+    verdict: issues.some(({ verdict }) => verdict === 'problem') ? 'problem' : 'warning',
+    found: issues.map((issue) => issue.found).join('; '),
     remedy: [...remedies].join('; '),
   }
 }
 
-/** Text that a user of the API chose, for a terminal that would obey control characters. */
+/** Text from API users with control characters replaced, for the terminal. */
 export function printable(text: string): string {
   return `"${text.replaceAll(/\p{C}/gu, '?')}"`
 }
 
-/** Of an error that was made for people, without the full stop: it goes on in our sentence. */
+/** An error message without its full stop, to continue the sentence. */
 export function withoutStop(sentence: string): string {
   return sentence.replace(/\.$/, '')
 }

@@ -4,14 +4,14 @@ import { describe, it } from 'node:test'
 import { weaknessOf } from './key-strength.ts'
 
 describe('the strength of keys', () => {
-  it('takes random bytes for what they are', () => {
+  it('accepts random bytes', () => {
     for (let time = 0; time < 2_000; time++) {
       const key = randomBytes(32).toString('base64')
       assert.equal(weaknessOf(key), undefined, key)
     }
   })
 
-  it('tells keys that somebody made up', () => {
+  it('detects keys that are not random', () => {
     const piece = randomBytes(8)
     const cases: [Buffer, string][] = [
       [Buffer.alloc(32), 'is one byte over and over'],

@@ -1,9 +1,9 @@
-// Tells keys that were typed, counted up or copied together from random ones. Random bytes fail one of these rules less than
-// once in a million million.
+// Detects keys that are not random: typed, counting or repeated bytes. Random bytes fail one of these rules less than once in
+// 10^12.
 
 const fewestDifferent = 20
 
-/** What is wrong with a key of 32 bytes in base64, as the rest of a sentence; undefined for one that looks random. */
+/** The weakness of a Base64 key of 32 bytes, as the rest of a sentence; undefined when it looks random. */
 export function weaknessOf(base64: string): string | undefined {
   const bytes = Buffer.from(base64, 'base64')
   if (bytes.every((byte) => byte === bytes[0])) return 'is one byte over and over'

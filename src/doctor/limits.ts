@@ -1,6 +1,6 @@
-// What the operating system lets a process of Penstock have.
+// Checks of the limits of open files and memory.
 import { inUnits } from './disk.ts'
-import { type Finding, judge, warning } from './finding.ts'
+import { type Finding, toFinding, warning } from './finding.ts'
 import type { Machine } from './machine.ts'
 
 const fewestOpenFiles = 4_096
@@ -11,7 +11,7 @@ export function checkOpenFiles(machine: Machine): Finding {
   const isLow = limit !== undefined && limit < fewestOpenFiles
   const found = limit === undefined ? 'no limit is known' : `up to ${limit} files and connections at once`
   const remedy = `raise it to ${fewestOpenFiles} or more: "ulimit -n", LimitNOFILE of systemd, --ulimit nofile of Docker`
-  return judge(
+  return toFinding(
     'open files',
     found,
     isLow ? [warning(`only ${found}; clients beyond that are turned away`, remedy)] : [],
@@ -23,5 +23,5 @@ export function checkMemory(machine: Machine): Finding {
   const isLow = bytes < fewestMemoryBytes
   const found = `${inUnits(bytes)} for this process`
   const remedy = `give it ${inUnits(fewestMemoryBytes)} or more: the limit of the container or of the unit, or a larger machine`
-  return judge('memory', found, isLow ? [warning(`only ${found}; pipes may end it`, remedy)] : [])
+  return toFinding('memory', found, isLow ? [warning(`only ${found}; pipes may end it`, remedy)] : [])
 }

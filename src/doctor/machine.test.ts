@@ -1,4 +1,4 @@
-// What is said about disks and limits, and that they are measured at all.
+// Checks of disks and limits, with given and with measured values.
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { thisMachine } from './machine.ts'
 const gibibyte = 2 ** 30
 
 describe('the machine', () => {
-  it('is measured, and nothing is left behind', () => {
+  it('is measured, without leaving files', () => {
     const folder = mkdtempSync(join(tmpdir(), 'penstock-doctor-'))
     try {
       const { perSecond, medianMs, slowestMs } = thisMachine.measureSyncs(folder)
@@ -27,7 +27,7 @@ describe('the machine', () => {
     if (existsSync('/proc/self/limits')) assert.ok(thisMachine.openFileLimit()! > 0)
   })
 
-  it('warns of file systems that forget or pretend', () => {
+  it('warns of in-memory, network and permissionless file systems', () => {
     const cases: [number, string, RegExp][] = [
       [0xef53, 'ok', /^\/data is on ext4$/],
       [0x58465342, 'ok', /xfs/],
@@ -45,10 +45,10 @@ describe('the machine', () => {
     }
   })
 
-  it('warns of syncs that are too fast to be true, and of slow ones', () => {
-    const figures = { perSecond: 400, medianMs: 2, slowestMs: 30 }
-    assert.equal(checkDiskSync(figures).found, '400 syncs a second (median 2.00 ms, slowest 30.0 ms)')
-    assert.equal(checkDiskSync(figures).verdict, 'ok')
+  it('warns of syncs that are implausibly fast, and of slow ones', () => {
+    const measured = { perSecond: 400, medianMs: 2, slowestMs: 30 }
+    assert.equal(checkDiskSync(measured).found, '400 syncs a second (median 2.00 ms, slowest 30.0 ms)')
+    assert.equal(checkDiskSync(measured).verdict, 'ok')
     const lying = checkDiskSync({ perSecond: 300_000, medianMs: 0.003, slowestMs: 0.1 })
     assert.equal(lying.verdict, 'warning')
     assert.match(lying.found, /a power failure may lose what was acknowledged$/)
@@ -56,7 +56,7 @@ describe('the machine', () => {
     assert.equal(checkDiskSync({ perSecond: 4, medianMs: 250, slowestMs: 900 }).verdict, 'warning')
   })
 
-  it('tells when room runs out, of bytes or of files', () => {
+  it('warns when free bytes or inodes run out', () => {
     const verdictOf = (freeBytes: number, isDatabaseHere = true, freeFiles?: number) =>
       checkFreeSpace({ type: 0xef53, freeBytes, freeFiles }, isDatabaseHere).verdict
     assert.equal(verdictOf(5 * gibibyte), 'ok')

@@ -1,14 +1,14 @@
-// What the operating system says about the machine and about this process, which has the limits of the server when it is
-// started in the same way.
+// Facts from the operating system about this machine and process. The process has the same limits as the server when it is
+// started the same way.
 import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 
 export interface FileSystem {
-  /** The magic number that the kernel tells it by. */
+  /** Magic number of the file system type. */
   type: number
   freeBytes: number
-  /** Undefined where the file system has no limit of its own. */
+  /** Undefined when the file system has no limit of files. */
   freeFiles: number | undefined
 }
 
@@ -19,20 +19,20 @@ export interface SyncTimings {
 }
 
 export interface Machine {
-  /** Undefined where users have no numbers. */
+  /** Undefined on platforms without numeric user ids. */
   userId: number | undefined
   fileSystemOf(folder: string): FileSystem
-  /** Of small appends to a file in the folder, each made durable before the next. */
+  /** Measures small appends to a file in the folder, each synced before the next. */
   measureSyncs(folder: string): SyncTimings
-  /** Undefined: not known, or without a limit. */
+  /** Undefined: unknown or unlimited. */
   openFileLimit(): number | undefined
-  /** What this process may use: of its container, or of the machine. */
+  /** Memory limit of the container, or else of the machine. */
   memoryBytes(): number
 }
 
 const mostSyncs = 500
 const measureForMs = 1_000
-/** About what SQLite appends to its log for a small change. */
+/** Roughly what SQLite appends to its log for a small change. */
 const appendBytes = 2_048
 
 export const thisMachine: Machine = {

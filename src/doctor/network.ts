@@ -1,15 +1,15 @@
-// Who can reach Penstock, whom it may reach, and whether people can sign in with their provider.
+// Checks of the listen address, the egress rules and the OpenID provider.
 import { lookup } from 'node:dns/promises'
 import { OidcFlow, type OidcSettings } from '../accounts/oidc.ts'
 import type { Config } from '../config.ts'
 import { type Egress, EgressError } from '../lib/egress.ts'
 import { Log } from '../lib/log.ts'
 import { newMasterKeys, Vault } from '../lib/vault.ts'
-import { type Complaint, type Finding, judge, problem, warning } from './finding.ts'
+import { type Finding, type Issue, problem, toFinding, warning } from './finding.ts'
 
 const answerWithinMs = 5_000
 
-/** Where our own database listens. */
+/** Address of Penstock's own database. */
 export interface DatabaseAddress {
   host: string
   port: number
@@ -17,44 +17,44 @@ export interface DatabaseAddress {
 
 export function checkListening(config: Config): Finding {
   const { host, port, tlsInFront, hasPublicUrl, operations } = config
-  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const isLoopback = /^(?:127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host)
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if (!isLoopback && !tlsInFront) {
     const remedy =
       'put a proxy with TLS in front and set PENSTOCK_TLS_IN_FRONT=true, PENSTOCK_PUBLIC_URL and PENSTOCK_TRUSTED_PROXIES, or set PENSTOCK_HOST=127.0.0.1'
-    complaints.push(problem(`${place} can be reached from other machines without TLS; Penstock does not start`, remedy))
+    issues.push(problem(`${address} can be reached from other machines without TLS; Penstock does not start`, remedy))
   }
   const reach = tlsInFront ? 'behind a proxy with TLS' : 'for this machine only'
   const publicUrl = hasPublicUrl ? `, as ${operations.publicUrl}` : ''
-  return judge('listening', `${place}, ${reach}${publicUrl}`, complaints)
+  return toFinding('listening', `${address}, ${reach}${publicUrl}`, issues)
 }
 
 /** `own` is undefined with SQLite. */
 export async function checkEgress(config: Config, egress: Egress, own: DatabaseAddress | undefined): Promise<Finding> {
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if (config.allowLoopback) {
     const found = 'users of the API can make Penstock connect to programs on its own machine'
-    complaints.push(warning(found, 'set PENSTOCK_ALLOW_LOOPBACK=false, unless engines or sources are on this machine'))
+    issues.push(warning(found, 'set PENSTOCK_ALLOW_LOOPBACK=false, unless engines or sources are on this machine'))
   }
   if (config.allowPlaintext) {
     const found = 'engines and sources may be used without TLS: passwords and rows cross the network in the clear'
-    complaints.push(warning(found, 'set PENSTOCK_ALLOW_PLAINTEXT=false, unless an engine or a source has no TLS'))
+    issues.push(warning(found, 'set PENSTOCK_ALLOW_PLAINTEXT=false, unless an engine or a source has no TLS'))
   }
   if (own && !(await isDenied(egress, own))) {
     const found =
       'users of the API may make Penstock connect to its own database: its name does not always mean the same'
-    complaints.push(problem(found, 'name the database by its address in DATABASE_URL'))
+    issues.push(problem(found, 'name the database by its address in DATABASE_URL'))
   }
   const database = own ? ' nor to the database of Penstock' : ''
-  return judge(
+  return toFinding(
     'egress',
     `not to this machine${database}; to engines with passwords and to sources only with TLS`,
-    complaints,
+    issues,
   )
 }
 
-/** By each of the addresses that the name has. */
+/** Whether every address of the host name is denied. */
 async function isDenied(egress: Egress, { host, port }: DatabaseAddress): Promise<boolean> {
   const addresses = await lookup(host, { all: true }).catch(() => [])
   for (const { address } of addresses) {
@@ -70,8 +70,8 @@ async function isDenied(egress: Egress, { host, port }: DatabaseAddress): Promis
 }
 
 export async function checkSignInProvider(settings: OidcSettings | undefined, publicUrl: string): Promise<Finding> {
-  if (!settings) return judge('sign-in provider', 'none is set; people sign in with passwords and links', [])
-  // What a browser is sent to first needs all that the provider says about itself. Nothing is sent anywhere.
+  if (!settings) return toFinding('sign-in provider', 'none is set; people sign in with passwords and links', [])
+  // Starting a sign-in fetches the provider's metadata. No browser is redirected.
   const flow = new OidcFlow({
     settings,
     publicUrl,
@@ -81,10 +81,10 @@ export async function checkSignInProvider(settings: OidcSettings | undefined, pu
   })
   try {
     await flow.begin(undefined)
-    return judge('sign-in provider', `${settings.issuer} answers and names itself so`, [])
+    return toFinding('sign-in provider', `${settings.issuer} answers and names itself so`, [])
   } catch {
     const found = `${settings.issuer} does not answer, or does not say what it should`
     const remedy = `correct PENSTOCK_OIDC_ISSUER, or let this machine reach it: ${settings.issuer.replace(/\/$/, '')}/.well-known/openid-configuration must name the same issuer`
-    return judge('sign-in provider', '', [problem(found, remedy)])
+    return toFinding('sign-in provider', '', [problem(found, remedy)])
   }
 }

@@ -1,25 +1,25 @@
-// PostgreSQL: whether it keeps what it acknowledges, lets Penstock write, and has connections left.
+// Checks of PostgreSQL: version, durability, write access and free connections.
 import type pg from 'pg'
 import { StartError } from '../lib/start-error.ts'
-import { type Complaint, type Finding, judge, problem, type Tell, warning, withoutStop } from './finding.ts'
+import { type Finding, type Issue, problem, type Report, toFinding, warning, withoutStop } from './finding.ts'
 import { checkSchema } from './schema.ts'
 import { type PostgresFacts, readPostgresClock, readPostgresFacts } from './store.ts'
 
 export interface ExaminedPostgres {
-  /** By how much its clock is ahead of ours, as far as the way there lets us see. */
+  /** By how much its clock is ahead of ours, as precise as the latency allows. */
   aheadMs: number
   isServed: boolean
   isReadable: boolean
 }
 
-/** For `WITH … AS MATERIALIZED`. */
+/** Needed for `WITH … AS MATERIALIZED`. */
 const oldestVersion = 12
-/** Of one process: lanes of writes and readers. */
+/** Connections of one process: 4 for writes and 2 for reads. */
 const connectionsOfProcess = 6
-const clockLooks = 3
+const clockSamples = 3
 
-/** Tells what it finds; undefined when it cannot be asked. */
-export async function examinePostgres(url: string, tell: Tell): Promise<ExaminedPostgres | undefined> {
+/** Reports findings; undefined when PostgreSQL cannot be reached. */
+export async function examinePostgres(url: string, report: Report): Promise<ExaminedPostgres | undefined> {
   const { connectOnce } = await import('../database/postgres.ts')
   let client: pg.Client
   try {
@@ -27,27 +27,27 @@ export async function examinePostgres(url: string, tell: Tell): Promise<Examined
   } catch (error) {
     if (!(error instanceof StartError)) throw error
     const remedy = 'start PostgreSQL, let this machine reach it, or correct DATABASE_URL'
-    tell(judge('database', '', [problem(withoutStop(error.message), remedy)]))
+    report(toFinding('database', '', [problem(withoutStop(error.message), remedy)]))
     return undefined
   }
   try {
     const facts = await readPostgresFacts(client)
     const aheadMs = await measureClock(client)
-    const findings = judgeFacts(facts)
-    for (const finding of findings) tell(finding)
+    const findings = checkFacts(facts)
+    for (const finding of findings) report(finding)
     const isReadable = findings.some(({ check, verdict }) => check === 'schema' && verdict === 'ok')
     return { aheadMs, isServed: facts.ofPenstock > 0, isReadable }
   } catch (error) {
     const { code = 'the connection was lost' } = error as { code?: string }
     const remedy = 'let the user of DATABASE_URL read the tables of Penstock, and try again'
-    tell(judge('database', '', [problem(`PostgreSQL did not answer all questions (${code})`, remedy)]))
+    report(toFinding('database', '', [problem(`PostgreSQL did not answer all questions (${code})`, remedy)]))
     return undefined
   } finally {
     await client.end().catch(() => undefined)
   }
 }
 
-export function judgeFacts(facts: PostgresFacts): Finding[] {
+export function checkFacts(facts: PostgresFacts): Finding[] {
   return [
     checkVersion(facts),
     checkDurability(facts),
@@ -62,12 +62,12 @@ function checkVersion({ settings }: PostgresFacts): Finding {
   const name = `PostgreSQL ${settings.server_version?.split(' ')[0]}`
   const isOld = major < oldestVersion
   const found = `${name} is older than what Penstock needs (${oldestVersion})`
-  return judge('database', name, isOld ? [problem(found, `use PostgreSQL ${oldestVersion} or newer`)] : [])
+  return toFinding('database', name, isOld ? [problem(found, `use PostgreSQL ${oldestVersion} or newer`)] : [])
 }
 
 function checkDurability({ settings }: PostgresFacts): Finding {
   const names = ['fsync', 'synchronous_commit', 'full_page_writes'] as const
-  const complaints: Complaint[] = names
+  const issues: Issue[] = names
     .filter((name) => settings[name] === 'off')
     .map((name) =>
       problem(
@@ -77,23 +77,23 @@ function checkDurability({ settings }: PostgresFacts): Finding {
     )
   if (settings.data_checksums === 'off') {
     const remedy = 'stop PostgreSQL and run "pg_checksums --enable" on its data folder'
-    complaints.push(warning('data_checksums=off: damage on its disk goes unnoticed', remedy))
+    issues.push(warning('data_checksums=off: damage on its disk goes unnoticed', remedy))
   }
-  return judge('durability', names.map((name) => `${name}=${settings[name]}`).join(', '), complaints)
+  return toFinding('durability', names.map((name) => `${name}=${settings[name]}`).join(', '), issues)
 }
 
 function checkTransactions({ settings, isStandby }: PostgresFacts): Finding {
-  const complaints: Complaint[] = []
+  const issues: Issue[] = []
   if (isStandby) {
     const remedy = 'let DATABASE_URL name the primary, or a name that follows it'
-    complaints.push(problem('the server is a standby and takes no writes', remedy))
+    issues.push(problem('the server is a standby and takes no writes', remedy))
   }
   if (settings.default_transaction_read_only === 'on') {
     const remedy = 'set default_transaction_read_only=off for the database and the user of DATABASE_URL'
-    complaints.push(problem('default_transaction_read_only=on: no write is taken', remedy))
+    issues.push(problem('default_transaction_read_only=on: no write is taken', remedy))
   }
   const isolation = settings.default_transaction_isolation
-  return judge('transactions', `writable; writes are read committed, whatever the default (${isolation})`, complaints)
+  return toFinding('transactions', `writable; writes are read committed, whatever the default (${isolation})`, issues)
 }
 
 function checkConnections({
@@ -107,20 +107,20 @@ function checkConnections({
   const found = `${connections} of ${allowed} in use; a process of Penstock takes up to ${connectionsOfProcess}`
   const remedy =
     'raise max_connections, or the limit of the user or of the database, or end what holds connections; count 6 for each process and 1 for commands'
-  if (allowed <= connectionsOfProcess) return judge('connections', '', [problem(found, remedy)])
-  return judge('connections', found, free < connectionsOfProcess ? [warning(found, remedy)] : [])
+  if (allowed <= connectionsOfProcess) return toFinding('connections', '', [problem(found, remedy)])
+  return toFinding('connections', found, free < connectionsOfProcess ? [warning(found, remedy)] : [])
 }
 
-/** The look with the shortest way is the truest. */
+/** Uses the sample with the shortest round trip. */
 async function measureClock(client: pg.Client): Promise<number> {
-  let best = { wayMs: Number.POSITIVE_INFINITY, aheadMs: 0 }
-  for (let look = 0; look < clockLooks; look++) {
+  let best = { roundTripMs: Number.POSITIVE_INFINITY, aheadMs: 0 }
+  for (let sample = 0; sample < clockSamples; sample++) {
     const [sentMs, sentAtMs] = [performance.now(), Date.now()]
-    const theirsMs = await readPostgresClock(client)
-    const wayMs = performance.now() - sentMs
-    const aheadMs = theirsMs - (sentAtMs + wayMs / 2)
-    if (wayMs < best.wayMs) best = { wayMs, aheadMs }
+    const databaseMs = await readPostgresClock(client)
+    const roundTripMs = performance.now() - sentMs
+    const aheadMs = databaseMs - (sentAtMs + roundTripMs / 2)
+    if (roundTripMs < best.roundTripMs) best = { roundTripMs, aheadMs }
   }
-  const certainMs = Math.max(0, Math.abs(best.aheadMs) - best.wayMs / 2)
+  const certainMs = Math.max(0, Math.abs(best.aheadMs) - best.roundTripMs / 2)
   return Math.sign(best.aheadMs) * certainMs
 }

@@ -1,12 +1,12 @@
 import { loadMigrations, newestOf } from '../database/migrate.ts'
-import { type Finding, judge, problem } from './finding.ts'
+import { type Finding, problem, toFinding } from './finding.ts'
 
-/** Whether the tables are those of this program, by the migrations that the database has. */
+/** Compares the applied migrations with those of this version. */
 export function checkSchema(applied: number[]): Finding {
   const schema = Math.max(0, ...applied)
   const newest = newestOf(loadMigrations())
-  if (schema === newest) return judge('schema', `${schema}, which is this version's`, [])
-  const complaint =
+  if (schema === newest) return toFinding('schema', `${schema}, which is this version's`, [])
+  const issue =
     schema === 0
       ? problem(
           'the database has no tables of Penstock',
@@ -21,5 +21,5 @@ export function checkSchema(applied: number[]): Finding {
             `schema ${schema}, made by a newer Penstock; this one knows schemas up to ${newest}`,
             'use the newer version',
           )
-  return judge('schema', '', [complaint])
+  return toFinding('schema', '', [issue])
 }

@@ -1,13 +1,13 @@
-// What the doctor asks of the database, over all organizations. It only reads.
+// Read-only queries of the doctor over all organizations.
 import type pg from 'pg'
 import { selectMigrations } from '../database/migrate.ts'
 import { type Sql, statement } from '../database/sql.ts'
 import type { SqliteConnection } from '../database/sqlite.ts'
-import type { PipeState } from '../pipes/pipe-state.ts'
+import type { PipeState } from '../progress/pipe-state.ts'
 import type { StoredService } from '../services/service.ts'
 
 const newestActivityStatement = statement<Record<string, never>, { newest: string | null }>(
-  // By the key of the table, an organization at a time; a single maximum would read all activities.
+  // Uses the primary key per organization; a single max() would read all activities.
   `SELECT max((SELECT max(activities.id) FROM activities WHERE activities.organization_id = organizations.id)) AS newest
    FROM organizations`,
 )
@@ -32,7 +32,7 @@ const listEnginesStatement = statement<
    WHERE id > :after AND endpoint_url IS NOT NULL ORDER BY id LIMIT :rows`,
 )
 
-/** The id of the newest activity of all; undefined when nothing was done yet. */
+/** Id of the newest activity, if any. */
 export async function findNewestActivity(sql: Sql): Promise<string | undefined> {
   return (await sql.first(newestActivityStatement, {}))?.newest ?? undefined
 }
@@ -48,7 +48,7 @@ export async function listTroubledPipes(
   return sql.all(listTroubledStatement, { rows })
 }
 
-/** Services that have an engine, in the order of their ids. */
+/** Services with an engine, by id. */
 export async function listEngines(
   sql: Sql,
   after: string,
@@ -62,7 +62,7 @@ export async function listEngines(
   }))
 }
 
-/** How a database file was made, and by what it is read. */
+/** Journal mode and migrations of a database file, and the SQLite version. */
 export function readSqliteFacts({ database }: SqliteConnection): {
   version: string
   journalMode: string
@@ -90,14 +90,14 @@ const settingNames = [
 ] as const
 
 export interface PostgresFacts {
-  /** Only those that this version of PostgreSQL has. */
+  /** Only settings that this version of PostgreSQL has. */
   settings: Partial<Record<(typeof settingNames)[number], string>>
   isStandby: boolean
-  /** Of everyone, ours included. */
+  /** Connections of all clients, including ours. */
   connections: number
-  /** Connections of other processes of Penstock to this database. */
+  /** Connections of other Penstock processes to this database. */
   ofPenstock: number
-  /** The least of what the role and the database may have; undefined: as many as the server has. */
+  /** Lower limit of role and database; undefined: only that of the server. */
   connectionLimit: number | undefined
   applied: number[]
 }
@@ -129,7 +129,7 @@ export async function readPostgresFacts(client: pg.Client): Promise<PostgresFact
   }
 }
 
-/** In milliseconds since 1970, as the server has it. */
+/** Time of the server in milliseconds since 1970. */
 export async function readPostgresClock(client: pg.Client): Promise<number> {
   const { rows } = await client.query(
     'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now_ms',

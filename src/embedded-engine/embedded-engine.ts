@@ -1,5 +1,5 @@
-// A ClickHouse that lives with Penstock's try-it mode: a process of its own, started again when it dies, and gone when this process
-// is gone, however that came: its channel to here closes.
+// ClickHouse of Penstock's try-it mode, in a process of its own: restarted when it dies, and ended with this process by its closed
+// channel.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs'
@@ -14,24 +14,24 @@ import { installLibrary, libraryKind } from './install.ts'
 import { type EngineProcessSettings, engineHost, settingsFile } from './settings.ts'
 
 export interface EmbeddedEngine {
-  /** Another one after `onMoved`. */
+  /** Changes after `onMoved`. */
   readonly url: string
   username: string
   password: string
-  /** Whether its tables are gone when it ends. */
+  /** Whether its tables are lost when it ends. */
   isInMemory: boolean
 }
 
 export interface EmbeddedEngineOptions {
   folder: string
-  /** Where the library is kept for all data folders. */
+  /** Shared by all data folders; has the library. */
   cacheFolder: string
-  /** Of its process. */
+  /** Environment variables of its process. */
   environment: NodeJS.ProcessEnv
   /** For the progress of the first start. */
   out: NodeJS.WriteStream
   onRestart(): void
-  /** Restarted on another port, because its own was taken. */
+  /** It was restarted on another port, because another program uses its own. */
   onMoved(): void
   /** Aborted when this process is to end. */
   stopping: AbortSignal
@@ -40,11 +40,11 @@ export interface EmbeddedEngineOptions {
 const username = 'penstock'
 const startTimeoutMs = 60_000
 const retryMs = 200
-/** An engine whose Penstock was killed a moment ago may still hold its port. */
+/** An engine whose Penstock was just killed may still hold its port. */
 const portTimeoutMs = 2_000
-/** Statements run in threads of this pool, several of them wait for the disk. */
+/** Statements run in threads of libuv's pool; several may wait for the disk. */
 const threads = 16
-/** A longer one is set aside at the next start of the engine. */
+/** A longer log is renamed at the next start of the engine. */
 const longestLogBytes = 2 ** 20
 
 /** Whether the try-it mode has run an engine in this folder before. */
@@ -52,7 +52,7 @@ export function hasEmbeddedEngine(folder: string): boolean {
   return existsSync(join(folder, settingsFile))
 }
 
-/** Resolves when it answers. Its port is the one that it had before, unless another program has taken that. */
+/** Resolves when it answers. It keeps its port unless another program uses it. */
 export async function startEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
   const library = libraryKind()
   const installedIn = await installLibrary(library, options)
@@ -77,7 +77,7 @@ export async function startEmbeddedEngine(options: EmbeddedEngineOptions): Promi
   }
 }
 
-/** Port and password stay: the sample service has them. */
+/** Port and password stay the same: the sample service has them. */
 async function completeSettings(
   folder: string,
   current: Pick<EngineProcessSettings, 'library' | 'installedIn'>,
@@ -110,7 +110,7 @@ class EngineProcess {
 
   async start(): Promise<RunningServer> {
     const startedMs = performance.now()
-    // An engine whose Penstock was killed a moment ago may still hold its port and its tables.
+    // An engine whose Penstock was just killed may still hold its port and its tables.
     while (true) {
       const { folder, out, stopping } = this.#options
       stopping.throwIfAborted()
@@ -121,9 +121,7 @@ class EngineProcess {
       if (failure === 'EADDRINUSE' && elapsedMs > portTimeoutMs) {
         const { port } = this.#settings
         this.#settings.port = await findFreePort()
-        out.write(
-          `Port ${port} is taken by another program: ClickHouse listens on ${this.#settings.port} from now on.\n`,
-        )
+        out.write(`Port ${port} is used by another program: ClickHouse now listens on ${this.#settings.port}.\n`)
       } else if (failure === 'timeout' || elapsedMs > startTimeoutMs) {
         throw new StartError(
           `The embedded ClickHouse did not start (${failure}). Its output is in ${folder}/engine.log.`,
@@ -152,22 +150,22 @@ class EngineProcess {
     })
     const kill = () => child.kill('SIGKILL')
     stopping.addEventListener('abort', kill)
-    const failure = await firstWord(child)
+    const failure = await startFailure(child)
     stopping.removeEventListener('abort', kill)
     if (failure !== undefined) kill()
     return { failure, ended }
   }
 }
 
-/** What an engine wrote before it died is kept. */
+/** Appends, so that the output of an engine that died is kept. */
 function openLog(file: string): number {
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0
   if (bytes > longestLogBytes) renameSync(file, `${file}.1`)
   return openSync(file, 'a', 0o600)
 }
 
-/** Undefined when it is ready. */
-function firstWord(child: ChildProcess): Promise<string | undefined> {
+/** The first message of the process: undefined when it is ready, otherwise the failure. */
+function startFailure(child: ChildProcess): Promise<string | undefined> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve('timeout'), startTimeoutMs)
     const settle = (failure: string | undefined): void => {

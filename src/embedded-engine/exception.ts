@@ -1,4 +1,4 @@
-// ClickHouse's exceptions as its HTTP interface answers them.
+// ClickHouse exceptions as its HTTP interface answers them.
 
 /** Statuses of ClickHouse's HTTP interface, by the name of the exception; 500 for all others. */
 const namesByStatus = {
@@ -34,7 +34,7 @@ export interface ExceptionAnswer {
   text: string
 }
 
-/** Of an exception that is not ClickHouse's own. */
+/** Code of exceptions that are not ClickHouse's own. */
 const standardExceptionCode = '1001'
 
 export function answerOfException(message: string, version: string): ExceptionAnswer {
@@ -48,7 +48,7 @@ export function answerOfException(message: string, version: string): ExceptionAn
   return { status: statusByName.get(name) ?? 500, code, text }
 }
 
-/** The client has sent no file, and the library repeats parts of some messages. */
+/** Removes the file name, which the client does not know, and parts that the library repeats. */
 function withoutFile(message: string): string {
   return message
     .replace(/^(Code: \d+\. DB::Exception: )\1/, '$1')

@@ -12,7 +12,7 @@ import { receiveBody } from './request-body.ts'
 export interface EngineAccount {
   username: string
   password: string
-  /** Of the library's roles; undefined: everything is allowed. */
+  /** A role of the library; undefined: everything is allowed. */
   role?: string
   isReadOnly?: boolean
 }
@@ -42,7 +42,7 @@ export function createHttpInterface(library: Library, accounts: EngineAccount[],
     else if (path !== '/') response.writeHead(404).end(`There is no handle ${path}\n`)
     else new Exchange(library, accounts, rowsFolder, request, response).run().catch(() => response.destroy())
   })
-  // As long as the rows of a batch take.
+  // No limit: receiving the rows of a batch can take long.
   server.requestTimeout = 0
   return server
 }
@@ -89,9 +89,9 @@ class Exchange {
         await session.close()
       }
     } catch (error) {
-      // The client has gone.
+      // The client has disconnected.
       if (this.#request.destroyed && !this.#request.complete) throw error
-      // The client reads the answer when all is sent.
+      // The client reads the answer after it has sent everything.
       this.#request.resume()
       this.#refuse(error)
     } finally {
@@ -125,13 +125,13 @@ class Exchange {
     const settings = Object.fromEntries(
       [...this.#parameters].filter(([name]) => !parameterNames.has(name) && !name.startsWith('param_')),
     )
-    // The library names queries itself: the name of this one is in its comment.
+    // The library assigns query ids: the client's id goes into log_comment.
     const comment = account.isReadOnly ? {} : { log_comment: this.#queryId }
     await session.set({ ...comment, ...settings })
   }
 
   async #insert(session: LibrarySession, textWith: (fileName: string) => string): Promise<LibraryResult> {
-    // The blocks of rows that are sent are those of an insert, the blocks of a file those of a select.
+    // Sent rows are blocks of an insert, rows of a file blocks of a select.
     const { bytes } = await session.query("SELECT getSetting('max_insert_block_size')")
     await session.set({ max_block_size: Buffer.from(bytes).toString().trim() })
     return session.insert(textWith(await session.provideFile(this.#rowsFile)))
@@ -196,7 +196,7 @@ function isSame(expected: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** See #prepare: the name that a request gave is in the comment of its query. */
+/** See #prepare: the query id of a request is in log_comment. */
 function withLibraryQueryIds(text: string): string {
   const isAboutQueries = /^\s*KILL\s/i.test(text) || /\bsystem\.processes\b/.test(text)
   return isAboutQueries ? text.replaceAll(/\bquery_id\b/g, "Settings['log_comment']") : text

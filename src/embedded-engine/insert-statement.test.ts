@@ -23,7 +23,7 @@ describe('an INSERT with rows', () => {
     )
   })
 
-  it('gives what input() reads', () => {
+  it('replaces input() by a file', () => {
     assert.equal(
       cut("INSERT INTO t SELECT a, 'FORMAT x' FROM input('a Int32, b String') WHERE b != 'input(' FORMAT TSV\n")?.text,
       "INSERT INTO t SELECT a, 'FORMAT x' FROM file('/rows', 'TSV', 'a Int32, b String') WHERE b != 'input(' ",
@@ -35,7 +35,7 @@ describe('an INSERT with rows', () => {
     assert.equal(cut('INSERT INTO t FORMAT TSV  \r\n x')?.data, ' x')
   })
 
-  it('is none without rows of its own, and in comments and quotes', () => {
+  it('is not found without rows of its own, or in comments and quotes', () => {
     for (const text of [
       'SELECT 1 FORMAT TSV',
       'INSERT INTO t SELECT 1',

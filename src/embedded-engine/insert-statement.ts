@@ -1,11 +1,11 @@
-// INSERT statements whose rows come with the request. The library gives no data to input(), and reads the same rows from a file:
-// a statement is cut where the file is named.
+// Finds INSERT statements whose rows are sent with the request. The library passes no data to input(), but reads the same rows from a
+// file: the statement is rewritten to name it.
 import { quoteText } from '../engine/names.ts'
 
 export interface InsertStatement {
-  /** The statement with its rows from a file. */
+  /** The statement that reads its rows from a file. */
   text(fileName: string): string
-  /** How many bytes of the request's text belong to the statement; the rest is data. */
+  /** Bytes of the request that belong to the statement; the rest is data. */
   length: number
 }
 
@@ -15,12 +15,12 @@ interface Word {
   end: number
 }
 
-/** A string, a quoted name, a comment, or a word. What is not closed goes to the end: its text is looked at once. */
+/** A string, a quoted name, a comment, or a word. An unclosed token extends to the end, so that the text is scanned once. */
 const tokens = /'(?:[^'\\]|\\.|'')*'?|`(?:[^`\\]|\\.)*`?|"(?:[^"\\]|\\.)*"?|--[^\n]*|\/\*(?:.*?\*\/|.*)|\w+/gs
 
 /**
- * `sent`: a character for each byte (latin1), since data in any encoding may follow. Undefined: not such a statement, or, when
- * `isComplete` is false, perhaps one whose end has not come yet.
+ * `sent` has one character per byte (latin1), since data in any encoding may follow. Undefined when it is no such statement, or when
+ * `isComplete` is false and its end may not have arrived yet.
  */
 export function findInsert(sent: string, isComplete: boolean): InsertStatement | undefined {
   let source: Word | undefined
@@ -50,7 +50,7 @@ function cutInsert(
   isComplete: boolean,
   { source, end, format }: { source: Word | undefined; end: Word; format: Word },
 ): InsertStatement | undefined {
-  // One line break belongs to the statement; data begins after it, also with spaces.
+  // One line break belongs to the statement; the data after it may begin with spaces.
   const [blank = ''] = /^[ \t\f]*\r?\n?/.exec(sent.slice(format.end, format.end + 1000)) ?? []
   const length = format.end + blank.length
   if (!isComplete && length === sent.length && !blank.endsWith('\n')) return undefined

@@ -20,7 +20,7 @@ describe('installLibrary', () => {
     folder = mkdtempSync(join(tmpdir(), 'penstock-install-'))
     cacheFolder = join(folder, 'cache')
     sockets = []
-    // Accepts connections, and answers nothing.
+    // Accepts connections and never answers.
     registry = createServer((socket) => sockets.push(socket.on('error', () => undefined))).listen(0, '127.0.0.1')
     await once(registry, 'listening')
     process.env.npm_config_registry = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`
@@ -36,7 +36,7 @@ describe('installLibrary', () => {
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
   })
 
-  /** Programs that work in a folder of the cache. */
+  /** Processes that use the npm cache of this test. */
   const npms = (): string[] =>
     readdirSync('/proc').filter((pid) => {
       try {
@@ -58,7 +58,7 @@ describe('installLibrary', () => {
     assert.deepEqual(readdirSync(cacheFolder), [])
   })
 
-  it('begins nothing when it is stopped already', async () => {
+  it('starts nothing when it is already stopped', async () => {
     const stopping = AbortSignal.abort()
     await assert.rejects(installLibrary('wasm', { cacheFolder, out: new PassThrough(), stopping }), {
       name: 'AbortError',

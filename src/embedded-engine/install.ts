@@ -1,5 +1,5 @@
-// Fetches the engine's library from npm, once for all data folders of a user. It is not a dependency of Penstock: half a gigabyte
-// that only the try-it mode needs (docs/decisions/0016-embedded-engine.md).
+// Installs the engine's library from npm, once for all data folders of a user. It is not a dependency of Penstock: only the try-it mode
+// needs its half a gigabyte (docs/decisions/0016-embedded-engine.md).
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ const downloadMegabytes: Record<LibraryKind, number> = { native: 180, wasm: 55 }
 const progressEveryMs = 1_000
 const longestDownloadMs = 3_600_000
 
-/** Only for x64 the registry has a native library, and only for glibc. */
+/** npm has a native library only for x64 with glibc. */
 export function libraryKind(): LibraryKind {
   const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } }
   return process.arch === 'x64' && report.header?.glibcVersionRuntime !== undefined ? 'native' : 'wasm'
@@ -32,13 +32,13 @@ export function libraryKind(): LibraryKind {
 
 export interface InstallOptions {
   cacheFolder: string
-  /** For the progress. */
+  /** Shows the progress. */
   out: NodeJS.WritableStream & { isTTY?: boolean }
-  /** Ends a download and removes what it has fetched. */
+  /** Aborts a download and removes its files. */
   stopping: AbortSignal
 }
 
-/** Resolves to the folder that has the package. */
+/** Resolves to the folder of the package. */
 export async function installLibrary(kind: LibraryKind, options: InstallOptions): Promise<string> {
   const { cacheFolder } = options
   const pinned = join(import.meta.dirname, 'packages', kind)
@@ -59,7 +59,7 @@ export async function installLibrary(kind: LibraryKind, options: InstallOptions)
   return target
 }
 
-/** Of starts that were killed: up to 546 MB each. */
+/** Downloads of killed processes: up to 546 MB each. */
 function removeLeftDownloads(cacheFolder: string): void {
   for (const name of readdirSync(cacheFolder)) {
     if (!name.startsWith('fetching-')) continue
@@ -70,7 +70,7 @@ function removeLeftDownloads(cacheFolder: string): void {
   }
 }
 
-/** Folders of earlier versions do not have the number of their process. */
+/** Folders of earlier Penstock versions have no process id in their name. */
 function isOld(folder: string): boolean {
   const stats = statSync(folder, { throwIfNoEntry: false })
   return stats !== undefined && Date.now() - stats.mtimeMs > longestDownloadMs
@@ -89,7 +89,7 @@ async function runNpm(folder: string, kind: LibraryKind, { out, stopping }: Inst
   stopping.throwIfAborted()
   const npm = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: folder,
-    // A process group of its own, to end all of it.
+    // A process group of its own, to kill all its processes.
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -119,7 +119,7 @@ async function runNpm(folder: string, kind: LibraryKind, { out, stopping }: Inst
   )
 }
 
-/** On a terminal one line that counts seconds; elsewhere one line. */
+/** On a terminal, one line that counts seconds; elsewhere, a plain line. */
 function showProgress(what: string, out: InstallOptions['out']): () => void {
   if (!out.isTTY) {
     out.write(`${what} …\n`)
@@ -139,7 +139,7 @@ function renameInto(folder: string, target: string): void {
   try {
     renameSync(folder, target)
   } catch (error) {
-    // Another start was quicker, with the same versions.
+    // Another process has installed the same versions first.
     if (!existsSync(target)) throw error
   }
 }

@@ -1,28 +1,28 @@
-// What the HTTP interface needs of ClickHouse as a library, native or WebAssembly.
+// Interface to the ClickHouse library, native or WebAssembly.
 
 export interface LibraryResult {
   bytes: Uint8Array
   readRows: number
   readBytes: number
-  /** Of an insert. */
+  /** Only for inserts. */
   writtenRows: number
 }
 
 export interface QueryOptions {
-  /** Of a statement that names none. */
+  /** For a statement without a FORMAT clause. */
   format?: string
   /** Values of `{name:Type}`. */
   parameters?: Record<string, string>
 }
 
-/** One request's own: its settings end with it. */
+/** Session of one request: its settings end with it. */
 export interface LibrarySession {
   set(settings: Record<string, string>): Promise<void>
   /** Rejects with an Error whose message begins with `Code: `. */
   query(text: string, options?: QueryOptions): Promise<LibraryResult>
-  /** An INSERT that needs no data from the client any more. */
+  /** An INSERT that needs no more data from the client. */
   insert(text: string): Promise<LibraryResult>
-  /** The name by which the engine reads a file of this machine. */
+  /** Makes a local file readable for the engine; returns its name there. */
   provideFile(path: string): Promise<string>
   close(): Promise<void>
 }
@@ -33,11 +33,11 @@ export interface Library {
 }
 
 export interface LibraryOptions {
-  /** Where the package of the library is installed. */
+  /** Folder of the installed package. */
   installedIn: string
-  /** For the tables; the wasm library keeps them in memory. */
+  /** Folder for the tables; the WebAssembly library keeps them in memory. */
   folder: string
   memoryBytes: number
-  /** Beside `owner`, who may do everything: `GRANT … ON …` by name of the role. */
+  /** Besides `owner`, which may do everything: `GRANT … ON …` statements by role name. */
   roles?: Record<string, string>
 }

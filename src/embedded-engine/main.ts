@@ -1,14 +1,14 @@
-// The process of the embedded engine: `main.ts <folder>`, with its settings in the folder. Whoever starts it holds the other end of
-// its channel; when that closes, it dies at once, which its tables survive.
+// Process of the embedded engine: `main.ts <folder>`, with its settings in the folder. When the channel to its parent closes, it is
+// killed at once, which its tables survive.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createHttpInterface } from './http-interface.ts'
 import { type EngineProcessSettings, engineHost, settingsFile } from './settings.ts'
 
-const dieAtOnce = (): never => process.kill(process.pid, 'SIGKILL') as never
+const killSelf = (): never => process.kill(process.pid, 'SIGKILL') as never
 
-process.on('disconnect', dieAtOnce)
-// Ctrl+C reaches every process of a terminal; the pipes still have rows to store.
+process.on('disconnect', killSelf)
+// Ctrl+C reaches every process of a terminal, but the pipes still have rows to insert.
 for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => undefined)
 
 const folder = process.argv[2]!
@@ -20,5 +20,5 @@ const library =
     ? await (await import('./native-library.ts')).openNativeLibrary(options)
     : await (await import('./wasm-library.ts')).openWasmLibrary(options)
 createHttpInterface(library, accounts, folder)
-  .on('error', (error: NodeJS.ErrnoException) => process.send?.({ failed: error.code ?? error.message }, dieAtOnce))
+  .on('error', (error: NodeJS.ErrnoException) => process.send?.({ failed: error.code ?? error.message }, killSelf))
   .listen(port, engineHost, () => process.send?.({ isReady: true }))

@@ -1,11 +1,11 @@
-// chDB's native library: ClickHouse in this process, with its tables on disk. Statements run in threads of libuv's pool.
+// Native chDB library: ClickHouse in this process, with its tables on disk. Statements run in threads of libuv's pool.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { quoteName, quoteText } from '../engine/names.ts'
 import type { Library, LibraryOptions, LibraryResult, LibrarySession, QueryOptions } from './library.ts'
 
-/** Of the package's add-on, as far as it is used here. */
+/** The part of the native add-on that is used here. */
 interface AddOn {
   CreateConnection(folder: string, options: string[]): object
   CloseConnection(connection: object): void
@@ -24,7 +24,7 @@ interface AddOn {
   ): Promise<{ rowsWritten: number }>
 }
 
-/** Who may do everything; a session of the library is always of the user `default`, and takes a role. */
+/** Role with all rights; a session of the library always has the user `default`, and takes a role. */
 const ownerRole = 'owner'
 
 export async function openNativeLibrary(options: LibraryOptions): Promise<Library> {
@@ -33,7 +33,7 @@ export async function openNativeLibrary(options: LibraryOptions): Promise<Librar
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const connectionOptions = [`--config-file=${writeConfiguration(options)}`]
   const openSession = async () => new NativeSession(addOn, addOn.CreateConnection(folder, connectionOptions))
-  // Without a session that stays, the engine would stop after each request.
+  // Stays open: without a session, the engine would stop after each request.
   const first = await openSession()
   const { bytes } = await first.query('SELECT version()')
   return { version: Buffer.from(bytes).toString().trim(), openSession }

@@ -1,4 +1,4 @@
-// The body of a request, decompressed, as the statement at its beginning and the file of its rows.
+// Decompresses the body of a request and splits it into the statement and a file with its rows.
 import { createWriteStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform } from 'node:stream'
@@ -14,23 +14,23 @@ const decompressors: Record<string, () => Transform> = {
   zstd: createZstdDecompress,
 }
 
-/** A statement that is longer, and not an INSERT with rows, is still one. */
-const firstLookBytes = 65_536
+/** First size at which the statement is searched; a longer statement is searched again later. */
+const firstSearchBytes = 65_536
 
 export interface RequestBody {
-  /** With its rows in the file; undefined for any other statement. */
+  /** Set when the rows are in the file; undefined for any other statement. */
   insert: InsertStatement | undefined
-  /** The statement that is not an insert of sent rows. */
+  /** The statement, when it is not an insert with sent rows. */
   text: string
 }
 
-/** `textInUrl`: the statement, or its beginning. The rows of an insert go into `rowsFile` as they come. */
+/** `textInUrl`: the statement, or its beginning. Rows of an insert are written to `rowsFile` as they arrive. */
 export async function receiveBody(request: IncomingMessage, textInUrl: string, rowsFile: string): Promise<RequestBody> {
   const splitter = new StatementSplitter(textInUrl)
   const parts = [request, ...decompressor(request), splitter] as [Readable, ...Transform[]]
   try {
     const received = pipeline(parts)
-    // Awaited below: a request that is cut off fails there.
+    // Awaited below; a truncated request rejects there.
     received.catch(() => undefined)
     const insert = await splitter.insert
     if (insert) await pipeline(splitter, createWriteStream(rowsFile, { mode: 0o600 }))
@@ -63,7 +63,7 @@ class StatementSplitter extends Transform {
   #isPassing = false
   #held: Buffer[]
   #heldBytes = 0
-  #nextLookBytes = firstLookBytes
+  #nextSearchBytes = firstSearchBytes
 
   constructor(textInUrl: string) {
     super()
@@ -71,13 +71,13 @@ class StatementSplitter extends Transform {
     this.insert = promise
     this.#decide = resolve
     this.#fail = reject
-    // Nobody may be waiting when a request is cut off.
+    // A truncated request may reject it before it is awaited.
     promise.catch(() => undefined)
-    // As ClickHouse joins them.
+    // Joined as ClickHouse does.
     const text = Buffer.from(textInUrl === '' ? '' : `${textInUrl}\n`)
     this.#held = [text]
     this.#heldBytes = text.length
-    this.#look(false)
+    this.#search(false)
   }
 
   get text(): string {
@@ -91,15 +91,15 @@ class StatementSplitter extends Transform {
     }
     this.#held.push(chunk)
     this.#heldBytes += chunk.length
-    if (this.#heldBytes >= this.#nextLookBytes) this.#look(false)
+    if (this.#heldBytes >= this.#nextSearchBytes) this.#search(false)
     done()
   }
 
   override _flush(done: () => void): void {
-    if (!this.#isPassing) this.#look(true)
+    if (!this.#isPassing) this.#search(true)
     if (!this.#isPassing) {
       this.#decide(undefined)
-      // Nobody reads on: a stream that is not read does not end.
+      // The stream only ends when it is read, and has no reader.
       this.resume()
     }
     done()
@@ -110,12 +110,12 @@ class StatementSplitter extends Transform {
     done(error)
   }
 
-  /** Not with each chunk: the text is read from its beginning. */
-  #look(isComplete: boolean): void {
+  /** Not for each chunk, because it scans the text from its beginning. */
+  #search(isComplete: boolean): void {
     const held = Buffer.concat(this.#held)
     const insert = findInsert(held.toString('latin1'), isComplete)
     if (!insert) {
-      this.#nextLookBytes = 2 * held.length + firstLookBytes
+      this.#nextSearchBytes = 2 * held.length + firstSearchBytes
       return
     }
     this.#isPassing = true

@@ -1,4 +1,4 @@
-// How the embedded engine runs: written by whoever starts it, read by its process. The file has passwords in it.
+// Settings of the embedded engine's process, written by its parent. The file has passwords in it.
 import type { EngineAccount } from './http-interface.ts'
 
 export const engineHost = '127.0.0.1'
@@ -6,7 +6,7 @@ export const settingsFile = 'engine.json'
 
 export interface EngineProcessSettings {
   library: 'native' | 'wasm'
-  /** Where the library's package is installed. */
+  /** Folder of the installed package. */
   installedIn: string
   port: number
   accounts: EngineAccount[]

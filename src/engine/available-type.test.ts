@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { availableType } from './available-type.ts'
 
-it('a type that the engine does not have gives way to one that holds its values', () => {
+it('a type that the engine does not have is replaced by one that holds its values', () => {
   const families = new Set(['Int64', 'UInt8', 'String', 'Nullable', 'Array', 'DateTime'])
   const types = ['Int64', 'Nullable(String)', 'Array(Nullable(Int64))', "DateTime('UTC')", 'Not a type(']
   for (const type of types) assert.equal(availableType(type, families), type)

@@ -1,8 +1,8 @@
-// A type that an engine has, in place of one that it does not have.
+// Replaces a type that the connected ClickHouse does not have.
 import { findUnknownFamily } from './check-destination.ts'
 import { GrammarError } from './grammar-tokens.ts'
 
-/** Of the engine with these families: the type itself, or one that holds its values as they are written. */
+/** The type itself, or one of these families that holds its values as they are written. */
 export function availableType(type: string, families: ReadonlySet<string>): string {
   if (!isUnknown(type, families)) return type
   const [, inner] = /^Nullable\((.*)\)$/s.exec(type) ?? []

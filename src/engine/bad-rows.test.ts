@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import type { TestEngine } from '../../test/engine-front.ts'
-import { startPaperEngine } from '../../test/paper-engine.ts'
+import type { TestEngine } from '../../test/fakes/engine-front.ts'
+import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { type BadRows, openBadRows } from './bad-rows.ts'
@@ -29,7 +29,7 @@ function badRow(id: string, raw: string | Uint8Array, atMs = 0): BadRow {
 }
 
 for (const hasTokens of [true, false]) {
-  describe(`bad rows on an engine ${hasTokens ? 'of today' : 'of before'}`, () => {
+  describe(`bad rows on an engine ${hasTokens ? 'with insert tokens' : 'without insert tokens'}`, () => {
     let engine: TestEngine
     let tables = 0
 
@@ -61,7 +61,7 @@ for (const hasTokens of [true, false]) {
       }
     }
 
-    it('are none where nothing was refused', () =>
+    it('are empty when no row was rejected', () =>
       withBadRows(async ({ badRows, keep, errors }) => {
         await keep([])
         assert.ok(!(await engine.listTables()).includes(errors))
@@ -72,7 +72,7 @@ for (const hasTokens of [true, false]) {
         assert.deepEqual(await badRows.listReplayed(pipeId, ['1']), [])
       }))
 
-    it('are kept once, and come back byte for byte, the oldest first', () =>
+    it('are stored once, and come back byte for byte, the oldest first', () =>
       withBadRows(async ({ badRows, keep }) => {
         const rows = [
           badRow(
@@ -115,7 +115,7 @@ for (const hasTokens of [true, false]) {
         assert.deepEqual(await badRows.list(pipeId, { limit: 45 }), listed.slice(0, 45))
       }))
 
-    it('are gone when they were replayed, also when they are kept again', () =>
+    it('are gone after a replay, also when they are stored again', () =>
       withBadRows(async ({ badRows, keep }) => {
         const rows = [badRow('1', 'x', 1), badRow('2', 'y', 2)]
         await keep(rows)
@@ -133,7 +133,7 @@ for (const hasTokens of [true, false]) {
 
     it('are counted by the day of their rejection, without those that were replayed', () =>
       withBadRows(async ({ badRows, keep }) => {
-        // Older ones the engine removes.
+        // The engine removes older ones.
         const midnightMs = Math.floor(Date.now() / 86_400_000) * 86_400_000
         const times = [-1, 0, 5].map((ms) => new Date(midnightMs + ms).toISOString())
         const [yesterday, today] = times.map((at) => at.slice(0, 10))

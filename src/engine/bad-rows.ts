@@ -1,4 +1,4 @@
-// The rows that a table refused, for those who show them or try them again. Those that have been taken since are not among them.
+// Reads the rejected rows of a table, to show or replay them. Replayed rows are left out.
 import type { Egress } from '../lib/egress.ts'
 import type { EngineAccess } from './check.ts'
 import { type EngineClient, openEngineClient } from './client.ts'
@@ -7,17 +7,20 @@ import { keptColumns } from './keep-bad-rows.ts'
 import { quoteText } from './names.ts'
 import { errorsTable, fullName, parseRows, type TableRef } from './side-tables.ts'
 
-/** All reject with an EngineError. A table that has refused nothing yet has no bad rows. */
+/** All reject with an EngineError. A table without rejected rows so far has no bad rows. */
 export interface BadRows {
   /** The newest first. */
   list(pipeId: string, options: { limit: number }): Promise<ShownBadRow[]>
-  /** The oldest first, or those after one of them, with all their bytes; fewer than asked for when they are large, and at least one when there is one. */
+  /**
+   * The oldest first, or those after `after`, with all their bytes. At most `limit`, fewer when they are large, but at least one if
+   * there is one.
+   */
   load(pipeId: string, options: { limit: number; after?: Pick<BadRow, 'at' | 'id'> }): Promise<BadRow[]>
   count(pipeId: string): Promise<number>
   /** By the day (UTC) of their rejection, such as `2026-11-18`. */
   countByDay(pipeId: string): Promise<Record<string, number>>
   markReplayed(pipeId: string, ids: string[]): Promise<void>
-  /** Those of them that are marked so; others may be refused still, or have been forgotten. */
+  /** Those of the ids that are marked as replayed; the others may still be rejected, or have expired. */
   listReplayed(pipeId: string, ids: string[]): Promise<string[]>
   close(): Promise<void>
 }
@@ -43,8 +46,8 @@ export async function openBadRows(
   }
 }
 
-/** Those of the tables that have ever refused a row. Rejects with an EngineError. */
-export async function listRefusing(
+/** Those of the tables that have a table of rejected rows. Rejects with an EngineError. */
+export async function listTablesWithBadRows(
   egress: Egress,
   access: EngineAccess,
   { database, tables }: { database: string; tables: string[] },
@@ -70,7 +73,7 @@ export async function listRefusing(
   }
 }
 
-/** So that a statement stays below what engines take. */
+/** Keeps statements below the limits of ClickHouse. */
 const maxNamesAtOnce = 200
 
 type Stop = AbortSignal | undefined
@@ -81,9 +84,9 @@ interface Range {
 }
 
 const maxShownCharacters = 10_000
-/** As many bytes as that many characters can have. */
+/** The bytes of that many characters in UTF-8. */
 const maxShownBytes = 4 * maxShownCharacters
-/** With each byte written as six, an answer stays below what the client takes. */
+/** Keeps an answer below the client's limit even if each byte is escaped as six. */
 const maxShownAtOnce = 40
 
 interface ShownLine extends Omit<ShownBadRow, 'at' | 'raw' | 'isCut'> {
@@ -105,7 +108,7 @@ async function listBadRows(
     const asked = Math.min(limit - shown.length, maxShownAtOnce)
     const answer = await client.query(
       'SELECT id, partition, position, reason, at_milliseconds AS milliseconds, length(raw) AS sizeBytes, ' +
-        `substring(raw, 1, ${maxShownBytes}) AS beginning ${fromRefused(errors, pipeId)}` +
+        `substring(raw, 1, ${maxShownBytes}) AS beginning ${fromRejected(errors, pipeId)}` +
         `${beyond('<', shown.at(-1))} ORDER BY at_milliseconds DESC, id DESC LIMIT ${asked} FORMAT JSONEachRow`,
       { signal },
     )
@@ -119,12 +122,12 @@ async function listBadRows(
 function show({ milliseconds, sizeBytes, beginning, ...line }: ShownLine): ShownBadRow {
   const characters = [...beginning.slice(0, 2 * maxShownCharacters)]
   const isCut = characters.length > maxShownCharacters || Number(sizeBytes) > maxShownBytes
-  return { ...line, at: momentOf(milliseconds), raw: characters.slice(0, maxShownCharacters).join(''), isCut }
+  return { ...line, at: isoTime(milliseconds), raw: characters.slice(0, maxShownCharacters).join(''), isCut }
 }
 
-/** In one answer, before they are written as hexadecimal digits. */
+/** Bytes per answer, before hexadecimal encoding. */
 const maxLoadedBytes = 2_097_152
-/** Of all rows of one call together. */
+/** Bytes of all rows of one call. */
 const maxHeldBytes = 33_554_432
 
 interface LoadedLine extends Omit<BadRow, 'at' | 'raw'> {
@@ -142,15 +145,15 @@ async function loadBadRows(
   if (!(await exists(client, errors, signal))) return []
   const answer = await client.query(
     'SELECT id, partition, position, reason, meta, at_milliseconds AS milliseconds, length(raw) AS sizeBytes ' +
-      `${fromRefused(errors, pipeId)}${beyond('>', after)} ORDER BY at_milliseconds, id LIMIT ${limit} FORMAT JSONEachRow`,
+      `${fromRejected(errors, pipeId)}${beyond('>', after)} ORDER BY at_milliseconds, id LIMIT ${limit} FORMAT JSONEachRow`,
     { signal },
   )
-  const lines = withinHeld(parseRows<LoadedLine>(answer))
+  const lines = withinLimit(parseRows<LoadedLine>(answer))
   const raw = new Map<string, Buffer>()
   for (const group of groupsOf(lines)) {
     for (let from = 0; from === 0 || from < group.sizeBytes; from += maxLoadedBytes) {
       const pieces = await client.query(
-        `SELECT id, hex(substring(raw, ${from + 1}, ${maxLoadedBytes})) AS digits ${fromRefused(errors, pipeId)} ` +
+        `SELECT id, hex(substring(raw, ${from + 1}, ${maxLoadedBytes})) AS digits ${fromRejected(errors, pipeId)} ` +
           `AND id IN (${group.ids.map(quoteText).join(', ')}) FORMAT JSONEachRow`,
         { signal },
       )
@@ -163,11 +166,11 @@ async function loadBadRows(
   }
   return lines.flatMap(({ milliseconds, sizeBytes: _sizeBytes, ...line }) => {
     const bytes = raw.get(line.id)
-    return bytes ? [{ ...line, at: momentOf(milliseconds), raw: bytes }] : []
+    return bytes ? [{ ...line, at: isoTime(milliseconds), raw: bytes }] : []
   })
 }
 
-function withinHeld(lines: LoadedLine[]): LoadedLine[] {
+function withinLimit(lines: LoadedLine[]): LoadedLine[] {
   let heldBytes = 0
   const isHeld = ({ sizeBytes }: LoadedLine): boolean => {
     heldBytes += Number(sizeBytes)
@@ -177,7 +180,7 @@ function withinHeld(lines: LoadedLine[]): LoadedLine[] {
   return end === -1 ? lines : lines.slice(0, Math.max(1, end))
 }
 
-/** What fits into one answer; a row that is larger stands alone, and comes in pieces. */
+/** Groups that each fit into one answer; a larger row is a group of its own, loaded in pieces. */
 function groupsOf(lines: LoadedLine[]): { ids: string[]; sizeBytes: number }[] {
   const groups: { ids: string[]; sizeBytes: number }[] = []
   for (const { id, sizeBytes } of lines) {
@@ -193,7 +196,7 @@ function groupsOf(lines: LoadedLine[]): { ids: string[]; sizeBytes: number }[] {
 
 async function countBadRows(client: EngineClient, errors: TableRef, pipeId: string, signal: Stop): Promise<number> {
   if (!(await exists(client, errors, signal))) return 0
-  const text = `SELECT count() AS found ${fromRefused(errors, pipeId)} FORMAT JSONEachRow`
+  const text = `SELECT count() AS found ${fromRejected(errors, pipeId)} FORMAT JSONEachRow`
   return foundIn(await client.query(text, { signal }))
 }
 
@@ -205,13 +208,13 @@ async function countBadRowsByDay(
 ): Promise<Record<string, number>> {
   if (!(await exists(client, errors, signal))) return {}
   const answer = await client.query(
-    `SELECT intDiv(at_milliseconds, 86400000) AS day, count() AS found ${fromRefused(errors, pipeId)} ` +
+    `SELECT intDiv(at_milliseconds, 86400000) AS day, count() AS found ${fromRejected(errors, pipeId)} ` +
       'GROUP BY day FORMAT JSONEachRow',
     { signal },
   )
   const counts = parseRows<{ day: string | number; found: string | number }>(answer)
   return Object.fromEntries(
-    counts.map(({ day, found }) => [momentOf(Number(day) * 86_400_000).slice(0, 10), Number(found)]),
+    counts.map(({ day, found }) => [isoTime(Number(day) * 86_400_000).slice(0, 10), Number(found)]),
   )
 }
 
@@ -228,7 +231,7 @@ async function markReplayed(
   for (let from = 0; from < ids.length; from += maxIdsAtOnce) {
     const some = ids.slice(from, from + maxIdsAtOnce)
     await client.query(
-      `INSERT INTO ${fullName(errors)} (${keptColumns}) SELECT ${changed} ${fromRefused(errors, pipeId)} ` +
+      `INSERT INTO ${fullName(errors)} (${keptColumns}) SELECT ${changed} ${fromRejected(errors, pipeId)} ` +
         `AND id IN (${some.map(quoteText).join(', ')})`,
       { signal },
     )
@@ -255,7 +258,7 @@ async function listReplayed(
   return replayed
 }
 
-function fromRefused(errors: TableRef, pipeId: string): string {
+function fromRejected(errors: TableRef, pipeId: string): string {
   return fromState(errors, pipeId, 'refused')
 }
 
@@ -278,6 +281,6 @@ function foundIn(answer: string): number {
   return parseRows<{ found: string | number }>(answer).reduce((sum, { found }) => sum + Number(found), 0)
 }
 
-function momentOf(milliseconds: string | number): string {
+function isoTime(milliseconds: string | number): string {
   return new Date(Number(milliseconds)).toISOString()
 }

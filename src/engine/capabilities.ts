@@ -1,23 +1,23 @@
-// What an engine can do: engines are years apart, and refuse what they do not know.
+// Detects the features of the connected ClickHouse: versions differ by years, and unknown settings are rejected.
 import type { EngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 
 export interface Capabilities {
-  /** The leading numbers of it. */
+  /** Leading numbers of the version. */
   version: readonly number[]
   hasSetting(name: string): boolean
-  /** For the bodies of inserts. */
+  /** Whether it reads the format in inserts. */
   hasFormat(name: string): boolean
-  /** Whether `INSERT … SELECT … FROM input(…)` makes columns of the fields of a body. */
+  /** Whether it has the table function `input`, for `INSERT … SELECT … FROM input(…)`. */
   canInput: boolean
-  /** Whether it knows inserts again by a token, where the table keeps tokens. */
+  /** Whether it has the setting `insert_deduplication_token`. It works where the table has a deduplication window. */
   hasTokens: boolean
-  /** How many tokens a MergeTree keeps when its definition says nothing; undefined: it never keeps any. */
+  /** Default of `non_replicated_deduplication_window`; undefined when ClickHouse does not have the setting. */
   defaultTokenWindow: number | undefined
   hasTtl: boolean
-  /** Whether it knows `DROP … SYNC`, which is answered when the memory of the table is free. */
+  /** Whether it has `DROP … SYNC`, which waits until the memory of the table is free. */
   canDropSync: boolean
-  /** Whether it knows `ADD COLUMN IF NOT EXISTS`. */
+  /** Whether it has `ADD COLUMN IF NOT EXISTS`. */
   canAddIfMissing: boolean
   canRenameColumn: boolean
 }
@@ -55,11 +55,11 @@ export async function loadCapabilities(client: EngineClient, signal?: AbortSigna
   }
 }
 
-function isAtLeast([major = 0, minor = 0]: readonly number[], wantedMajor: number, wantedMinor: number): boolean {
-  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)
+function isAtLeast([major = 0, minor = 0]: readonly number[], leastMajor: number, leastMinor: number): boolean {
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor)
 }
 
-/** Of a table that old engines do not have, nothing. */
+/** An empty list when older ClickHouse does not have the system table. */
 async function ifKnown(lines: Promise<string[]>): Promise<string[]> {
   try {
     return await lines

@@ -1,23 +1,23 @@
-// Whether the engine has what the destination of a pipe names: its database, its table, and the types of its columns.
+// Checks that the database, table and column types of a destination exist.
 import type { EngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 import { quoteText } from './names.ts'
 import { parseRows } from './side-tables.ts'
 import { typeFamilies } from './type-grammar.ts'
 
-export interface WantedDestination {
+export interface RequestedDestination {
   database: string
   table?: string | undefined
-  /** Types that the grammar takes. */
+  /** Types that the grammar accepts. */
   types: string[]
 }
 
 export interface FoundDestination {
-  /** Those that the user of the service may see, in order. */
+  /** Databases that the ClickHouse user can see, in order. */
   databases: string[]
   hasDatabase: boolean
   hasTable: boolean
-  /** Of each type, the first part that the engine does not have. */
+  /** For each type, the first type family in it that ClickHouse does not have. */
   unknownFamilies: (string | undefined)[]
 }
 
@@ -27,7 +27,7 @@ const unknownTable = 60
 /** Rejects with an EngineError. */
 export async function findDestination(
   client: EngineClient,
-  { database, table, types }: WantedDestination,
+  { database, table, types }: RequestedDestination,
   signal: AbortSignal,
 ): Promise<FoundDestination> {
   const namesOf = (from: string): Promise<string[]> => listNames(client, from, signal)
@@ -54,7 +54,7 @@ async function listNames(client: EngineClient, from: string, signal: AbortSignal
   return parseRows<{ name: string }>(answer).map(({ name }) => name)
 }
 
-/** Undefined when the engine does not list them. */
+/** Undefined when ClickHouse does not have `system.data_type_families`. */
 export async function loadTypeFamilies(
   client: EngineClient,
   signal: AbortSignal | undefined,

@@ -74,7 +74,7 @@ describe('checkEngine', () => {
     assert.equal(seen!.headers['x-clickhouse-key'], '')
   })
 
-  it('knows a refused sign-in by status or by error code', async () => {
+  it('detects a failed authentication by status or by error code', async () => {
     for (const [status, code] of [
       [401, undefined],
       [403, '516'],
@@ -89,7 +89,7 @@ describe('checkEngine', () => {
     }
   })
 
-  it('tells the meaning and the code of another error of the engine, also under status 200, and nothing of its text', async () => {
+  it('reports the meaning and the code of another ClickHouse error, also under status 200, but not its text', async () => {
     for (const status of [200, 500]) {
       const port = await serve((_request, response) => {
         response.writeHead(status, { 'x-clickhouse-exception-code': '241' }).end(canary)
@@ -97,12 +97,12 @@ describe('checkEngine', () => {
       await fails(
         check(port),
         'engine error',
-        `the engine at 127.0.0.1:${port} has too little memory for this at the moment (its error 241)`,
+        `the engine at 127.0.0.1:${port} has too little memory for this right now (its error 241)`,
       )
     }
   })
 
-  it('knows what is not an engine', async () => {
+  it('detects a server that is not ClickHouse', async () => {
     for (const [status, body] of [
       [200, canary],
       [200, ''],
@@ -128,7 +128,7 @@ describe('checkEngine', () => {
     await fails(check(port), 'not an engine', `what answers at 127.0.0.1:${port} is not ClickHouse over HTTP`)
   })
 
-  it('knows who refuses, who is silent, who does not resolve and who does not speak TLS', async () => {
+  it('detects refused connections, timeouts, unresolved names and servers without TLS', async () => {
     const silent = await serve(() => undefined)
     await fails(check(silent, {}, egress, 400), 'timed out', `127.0.0.1:${silent} did not answer in time`)
     const plain = await serve((_request, response) => response.end('26.5.1.882'))
@@ -151,7 +151,7 @@ describe('checkEngine', () => {
     )
   })
 
-  it('tells what may not be reached, by the name that the user gave and not by its address', async () => {
+  it('reports a forbidden address by the name that the user gave', async () => {
     let reached = 0
     const port = await serve((_request, response) => {
       reached++

@@ -1,5 +1,5 @@
-// Asks a ClickHouse for its version over HTTP: whether it is there, and lets us in. What a foreign server answers is judged and
-// never repeated: the sentences hold nothing but the host and port that the user gave.
+// Health check of a ClickHouse: asks for its version over HTTP. Answers of a foreign server are never repeated: reasons name only the
+// host and port that the user gave.
 import { type Denial, denialReasons, type Egress, EgressError, howToAllowLoopback } from '../lib/egress.ts'
 import type { EgressAnswer } from '../lib/egress-http.ts'
 import { hostInUrl } from '../lib/host.ts'
@@ -26,7 +26,7 @@ export type EngineFailure =
   | 'engine error'
   | 'denied'
 
-/** The version, or what went wrong as a sentence for people. */
+/** The version, or the reason of the failure as a sentence for people. */
 export type EngineCheck = { version: string } | { failure: EngineFailure; reason: string }
 
 const timeoutMs = 5_000
@@ -65,24 +65,24 @@ export async function checkEngine(
     if (!(error instanceof EgressError)) throw error
     return describeFailure(error, engine)
   }
-  return judge(answer, engine)
+  return checkAnswer(answer, engine)
 }
 
-function judge({ status, headers, body }: EgressAnswer, engine: EngineAddress): EngineCheck {
-  const place = placeOf(engine)
+function checkAnswer({ status, headers, body }: EgressAnswer, engine: EngineAddress): EngineCheck {
+  const address = addressText(engine)
   const code = String(headers['x-clickhouse-exception-code'] ?? '')
   if (status === 401 || status === 403 || authenticationCodes.includes(code)) {
-    return { failure: 'authentication', reason: `the engine at ${place} refused the user name or the password` }
+    return { failure: 'authentication', reason: `the engine at ${address} refused the user name or the password` }
   }
   if (/^\d{1,6}$/.test(code)) {
-    const reason = `the engine at ${place} ${meaningOf(Number(code))} (its error ${code})`
+    const reason = `the engine at ${address} ${meaningOf(Number(code))} (its error ${code})`
     return { failure: 'engine error', reason }
   }
   const version = body.toString('latin1').trim()
   if (status === 200 && /^\d{1,5}(?:\.[0-9A-Za-z_-]{1,24}){1,6}$/.test(version)) return { version }
   return {
     failure: 'not an engine',
-    reason: `what answers at ${place} is not ClickHouse over HTTP (it answered with status ${status})`,
+    reason: `what answers at ${address} is not ClickHouse over HTTP (it answered with status ${status})`,
   }
 }
 
@@ -91,42 +91,42 @@ const denialRemedies: Partial<Record<Denial, string>> = {
   plaintext: '; use https in endpoint.url, or its operator can allow that with PENSTOCK_ALLOW_PLAINTEXT=true',
 }
 
-/** What went wrong on the way to the engine. */
+/** Describes a connection failure. */
 export function describeFailure(
   { failure, denial, tls }: EgressError,
   engine: EngineAddress,
 ): { failure: EngineFailure; reason: string } {
-  const place = placeOf(engine)
+  const address = addressText(engine)
   switch (tls === 'silent' ? 'timed out' : failure) {
     case 'denied':
       return {
         failure: 'denied',
-        reason: `${place} ${denialReasons[denial!]}${denialRemedies[denial!] ?? ''}`,
+        reason: `${address} ${denialReasons[denial!]}${denialRemedies[denial!] ?? ''}`,
       }
     case 'unresolved':
       return { failure: 'unreachable', reason: `the host name ${engine.host} does not resolve` }
     case 'refused':
-      return { failure: 'refused', reason: `nothing accepts connections at ${place}` }
+      return { failure: 'refused', reason: `nothing accepts connections at ${address}` }
     case 'timed out':
-      return { failure: 'timed out', reason: `${place} did not answer in time` }
+      return { failure: 'timed out', reason: `${address} did not answer in time` }
     case 'tls':
       return {
         failure: 'unreachable',
-        reason: `no TLS connection with ${place}: it does not speak TLS, or its certificate is not trusted for ${engine.host}`,
+        reason: `no TLS connection with ${address}: it does not speak TLS, or its certificate is not trusted for ${engine.host}`,
       }
     case 'broken':
-      return { failure: 'not an engine', reason: `what answers at ${place} is not ClickHouse over HTTP` }
+      return { failure: 'not an engine', reason: `what answers at ${address} is not ClickHouse over HTTP` }
     default:
-      return { failure: 'unreachable', reason: `${place} cannot be reached` }
+      return { failure: 'unreachable', reason: `${address} cannot be reached` }
   }
 }
 
-/** The engine as the user named it. */
-export function placeOf({ host, port }: EngineAddress): string {
+/** `host:port` as the user gave it. */
+export function addressText({ host, port }: EngineAddress): string {
   return `${hostInUrl(host)}:${port}`
 }
 
-/** A header holds bytes; ClickHouse reads them as UTF-8. */
+/** Encodes text for an HTTP header: ClickHouse reads header bytes as UTF-8. */
 export function asHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }

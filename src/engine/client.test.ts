@@ -6,8 +6,8 @@ import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import type { TestEngine } from '../../test/engine-front.ts'
+import type { TestEngine } from '../../test/fakes/engine-front.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import type { EngineAccess } from './check.ts'
@@ -71,12 +71,12 @@ describe('the client of an engine', () => {
 
   const seenInserts = (): number => engine.queries.filter(({ query }) => query.startsWith('INSERT')).length
 
-  /** The engine has read what there was of the body, and has kept of it what it keeps. */
+  /** Waits until the engine has read the body and stored what it stores of it. */
   const untilSeen = async (count: number): Promise<void> => {
     while (seenInserts() < count) await wait(5)
   }
 
-  it('asks and inserts, always compressed, with user and password in headers of their own', async () => {
+  it('queries and inserts, always with a gzip body, with user and password in headers', async () => {
     const rows = await countRows()
     const sent = await client.send(insertText, rowsOf(3, 'jürgen'), { settings: { max_insert_block_size: 5 } })
     assert.deepEqual({ ...sent, sentBytes: 0 }, { writtenRows: 3, sentBytes: 0 })
@@ -126,11 +126,11 @@ describe('the client of an engine', () => {
     const [stop, ended] = [new AbortController(), new AbortController()]
     const body = Readable.from(
       (async function* () {
-        // More than stays in buffers on the way.
+        // More than fits into the buffers on the way.
         for (let chunk = 0; chunk < 8; chunk++) yield Buffer.concat(rowsOf(10_000))
         await wait(50)
         stop.abort()
-        // As a source that waits for more.
+        // Like a source that waits for more.
         await wait(1_000, undefined, { signal: ended.signal })
       })(),
       { objectMode: false },
@@ -169,13 +169,13 @@ describe('the client of an engine', () => {
     assert.equal(ports.size, 1)
     await client.query('SELECT 1')
     await engine.restart()
-    // Until the end of the old connection is known here, also where the machine stood still: what has come is read by then.
+    // Waits until the end of the old connection is noticed, also on a slow machine.
     await wait(50)
     await nextTurn()
     assert.equal(await client.query('SELECT 1'), '1\n')
   })
 
-  it('tells a lost answer as passing: what was sent may be there', async () => {
+  it('reports a lost answer as passing: the rows may have been inserted', async () => {
     const rows = await countRows()
     engine.cutNext()
     const failure = await failureOf(client.send(insertText, rowsOf(2)))
@@ -210,7 +210,7 @@ describe('the client of an engine', () => {
     assert.match(await fine.query('SELECT 1'), /it says/)
   })
 
-  it('hears an engine that refuses before it has read the body', async () => {
+  it('notices an engine that rejects before it has read the body', async () => {
     const early = await serve((request, response) => {
       request.once('data', () => {
         response.writeHead(404, { 'x-clickhouse-exception-code': '60' }).end('Code: 60. DB::Exception: no table')
@@ -227,7 +227,7 @@ describe('the client of an engine', () => {
     for (;;) yield chunk
   }
 
-  it('keeps what the engine says apart from its own sentence', async () => {
+  it('keeps the text of the engine apart from its own message', async () => {
     const { message, detail, kind } = await failureOf(
       client.send(insertText, [Buffer.from('{"id": "canary-value"}\n')]),
     )
@@ -240,18 +240,21 @@ describe('the client of an engine', () => {
     assert.equal((await failureOf(long.query('SELECT 1'))).detail.length, 2_000)
   })
 
-  it('gives up on an engine that is silent, gone, too talkative or none', async () => {
+  it('rejects when an engine times out, is gone, answers too much, or is not ClickHouse', async () => {
     const silent = await serve((request) => void request.resume())
-    const place = (of: EngineClient): string => `127.0.0.1:${of.access.port}`
+    const addressOf = (of: EngineClient): string => `127.0.0.1:${of.access.port}`
     const late = await failureOf(silent.query('SELECT 1', { timeoutMs: 100 }))
-    assert.deepEqual([late.kind, late.message], ['passing', `the engine at ${place(silent)} did not answer in time`])
+    assert.deepEqual(
+      [late.kind, late.message],
+      ['passing', `the engine at ${addressOf(silent)} did not answer in time`],
+    )
     const talkative = await serve((request, response) => {
       request.resume().on('end', () => response.end('x'.repeat(11_000_000)))
     })
     const long = await failureOf(talkative.query('SELECT 1'))
     assert.deepEqual(
       [long.kind, long.message],
-      ['passing', `what the engine at ${place(talkative)} answers is too long`],
+      ['passing', `what the engine at ${addressOf(talkative)} answers is too long`],
     )
     const proxy = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(502).end('<h1>Bad Gateway</h1>'))
@@ -268,7 +271,7 @@ describe('the client of an engine', () => {
     assert.deepEqual([gone.kind, gone.message], ['passing', `nothing accepts connections at 127.0.0.1:${port}`])
   })
 
-  it('knows what only the user can change', async () => {
+  it('reports what only the user can change', async () => {
     const wrong = await failureOf(open({ password: new Secret('another') }).query('SELECT 1'))
     assert.equal(wrong.kind, 'user')
     assert.match(wrong.message, /refused the user name or the password; .* \(its error 516\)$/)
@@ -298,7 +301,7 @@ describe('the client of an engine', () => {
     without.close()
   })
 
-  it('ends what is under way when it is closed', async () => {
+  it('ends running requests when it is closed', async () => {
     const silent = await serve((request) => void request.resume())
     const asked = failureOf(silent.query('SELECT 1'))
     await wait(50)

@@ -1,8 +1,8 @@
-// ClickHouse over HTTP. Every body is gzip: an engine takes a plain one that is cut off for a whole one, and keeps the rows that
-// came. Nothing is sent twice by itself: whoever asks decides what may be repeated.
+// HTTP client for ClickHouse. Every body is gzip: ClickHouse treats a truncated plain body as complete and keeps its rows. Nothing is
+// retried automatically: the caller knows what can be repeated.
 import { Readable } from 'node:stream'
 import type { Egress } from '../lib/egress.ts'
-import { egressAgent } from '../lib/egress-http.ts'
+import { egressAgent } from '../lib/egress-agent.ts'
 import type { EngineAccess } from './check.ts'
 import { compress, type Packing } from './compressed.ts'
 import { exchange } from './exchange.ts'
@@ -12,35 +12,37 @@ export type EngineSettings = Record<string, string | number>
 export interface EngineRequestOptions {
   settings?: EngineSettings | undefined
   signal?: AbortSignal | undefined
-  /** How long nothing may come and go. */
+  /** Longest time without traffic. */
   timeoutMs?: number | undefined
 }
 
 export interface SentRows {
-  /** As far as the engine tells. */
+  /** Undefined when ClickHouse does not report it. */
   writtenRows: number | undefined
-  /** Of the body, as it went over the wire. */
+  /** Size of the body on the wire. */
   sentBytes: number
 }
 
 export interface EngineClient {
   readonly access: EngineAccess
-  /** Runs one statement and gives its answer. Rejects with an EngineError. */
+  /** Runs one statement and returns its answer. Rejects with an EngineError. */
   query(text: string, options?: EngineRequestOptions): Promise<string>
-  /** Runs one INSERT with its data. Rejects with an EngineError, or with what the body throws; then the engine may have the rows. */
+  /**
+   * Runs one INSERT with its data. Rejects with an EngineError, or with the error of the body; the rows may have been inserted then.
+   */
   send(text: string, body: Iterable<Uint8Array> | Readable, options?: EngineRequestOptions): Promise<SentRows>
   close(): void
 }
 
 const connectTimeoutMs = 10_000
 const queryTimeoutMs = 60_000
-/** An insert is not answered before the views of its table are done. */
+/** An insert is answered after the materialized views of its table are done. */
 const insertTimeoutMs = 300_000
 
-/** In bytes: of an address, proxies and engines take 8 to 16 KB. A longer statement is the beginning of the body. */
-const maxTextInAddress = 6_000
+/** In bytes: proxies and ClickHouse accept URLs of 8 to 16 KB. A longer statement goes into the body. */
+const maxTextInUrl = 6_000
 
-/** By themselves, engines take a quarter of a megabyte; a table may have two thousand columns with long names. */
+/** By default, ClickHouse accepts 256 KiB; a table may have two thousand columns with long names. */
 const longText = 200_000
 const settingsOfLongText = {
   max_query_size: 67_108_864,
@@ -50,7 +52,7 @@ const settingsOfLongText = {
 
 export function openEngineClient(egress: Egress, access: EngineAccess): EngineClient {
   const agent = egressAgent(egress, access.protocol, { timeoutMs: connectTimeoutMs })
-  const way = { egress, agent, access }
+  const connection = { egress, agent, access }
   const closing = new AbortController()
   const packing = packingFor(access)
   const signalWith = (signal: AbortSignal | undefined): AbortSignal =>
@@ -58,21 +60,21 @@ export function openEngineClient(egress: Egress, access: EngineAccess): EngineCl
   return {
     access,
     async query(text, options = {}) {
-      const { text: answer } = await exchange(way, {
+      const { text: answer } = await exchange(connection, {
         parameters: parametersOf(text, options),
         idleTimeoutMs: options.timeoutMs ?? queryTimeoutMs,
         signal: signalWith(options.signal),
-        // From another table, which may have taken what this one does not.
+        // INSERT … SELECT: the rows come from another table, and this one may reject them.
         hasRows: /^INSERT\b/i.test(text),
         body: compress(text, [], packing),
       })
       return answer
     },
     async send(text, body, options = {}) {
-      const isShort = encodeURIComponent(text).length <= maxTextInAddress
+      const isShort = encodeURIComponent(text).length <= maxTextInUrl
       const parameters = parametersOf(text, options)
       try {
-        const { summary, sentBytes } = await exchange(way, {
+        const { summary, sentBytes } = await exchange(connection, {
           parameters: isShort ? { query: text, ...parameters } : parameters,
           idleTimeoutMs: options.timeoutMs ?? insertTimeoutMs,
           signal: signalWith(options.signal),
@@ -81,7 +83,7 @@ export function openEngineClient(egress: Egress, access: EngineAccess): EngineCl
         })
         return { writtenRows: writtenRowsOf(summary), sentBytes }
       } finally {
-        // It may wait for somebody who never sends more.
+        // The body may wait for a source that never sends more.
         if (body instanceof Readable) body.destroy()
       }
     },
@@ -92,14 +94,14 @@ export function openEngineClient(egress: Egress, access: EngineAccess): EngineCl
   }
 }
 
-/** Who speaks to an engine without TLS has it near. */
+/** An engine without TLS is assumed to be on a fast network. */
 function packingFor({ protocol }: EngineAccess): Packing {
   return protocol === 'http' ? 'stored' : 'smaller'
 }
 
 function parametersOf(text: string, { settings }: EngineRequestOptions): Record<string, string> {
   const all: EngineSettings = {
-    // An error that comes late comes as an error, and not as the end of an answer.
+    // ClickHouse then sends late errors as errors, not at the end of an answer.
     wait_end_of_query: 1,
     ...(text.length > longText ? settingsOfLongText : {}),
     ...settings,

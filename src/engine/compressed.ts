@@ -1,20 +1,20 @@
-// Bodies on their way to an engine. All are gzip, also where that makes nothing smaller: a gzip body that is cut off has no end, so
-// that the engine keeps nothing of it, where it would take a plain one for a whole one.
+// Encodes bodies as gzip, also where that does not make them smaller: a truncated gzip body has no end, so that ClickHouse keeps nothing
+// of it. It would treat a truncated plain body as complete.
 import { Readable } from 'node:stream'
 import { createGzip, type Gzip } from 'node:zlib'
 import { storedChunkBytes, storeInGzip } from './stored-gzip.ts'
 
-/** `stored`: as they are, for a network that is quicker than a compressor; `smaller`: for one that is not. */
+/** `stored`: not compressed, for a network faster than the compressor; `smaller`: for a slower one. */
 export type Packing = 'stored' | 'smaller'
 
-/** Pieces in lists. What is in a list may be overwritten when the next is asked for: each is to be sent as a whole before that. */
+/** Lists of pieces. A list must be sent completely before the next one is requested: its memory may be overwritten then. */
 export type PackedBody = AsyncGenerator<Uint8Array[], void>
 
-/** Of rows as JSON, level 1 leaves a quarter; it takes 10 ms per MB, in a thread of its own. */
+/** Level 1 compresses JSON rows to a quarter; it takes 10 ms per MB, in another thread. */
 const level = 1
-/** Each row may be a chunk of its own, and each chunk costs a turn: they are joined. */
+/** Small chunks are joined: each may be a single row, and each costs an event-loop turn. */
 const chunkBytes = storedChunkBytes
-/** Not worth joining. */
+/** Chunks of this size are not joined. */
 const largeBytes = 65_536
 
 export const contentEncoding = 'gzip'
@@ -23,9 +23,9 @@ function encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): PackedBody
   return packing === 'stored' ? storeInGzip(plain) : makeSmaller(plain)
 }
 
-/** The text and the body after it. What the body throws, asking for more throws. */
+/** The text followed by the body. Errors of the body reject the next read. */
 export function compress(text: string, body: Iterable<Uint8Array> | Readable, packing: Packing): PackedBody {
-  // It may fail before anyone reads from it, and is not to be an error that nobody handles: who reads then, gets it.
+  // The body may fail before it is read. Without a listener the error would be unhandled; the reader gets it later.
   if (body instanceof Readable) body.on('error', () => undefined)
   return encoded(inLargeChunks(text, body), packing)
 }
@@ -36,7 +36,7 @@ async function* makeSmaller(plain: AsyncIterable<Uint8Array>): PackedBody {
   for await (const chunk of gzip) yield [chunk as Uint8Array]
 }
 
-/** Asks for no chunk before the one before it is taken in. */
+/** Waits until a chunk is consumed before it requests the next one. */
 async function feed(gzip: Gzip, plain: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const chunk of plain) {
     await new Promise<void>((resolve, reject) => {
@@ -46,7 +46,7 @@ async function feed(gzip: Gzip, plain: AsyncIterable<Uint8Array>): Promise<void>
   gzip.end()
 }
 
-/** Small ones are joined in a buffer that is used again for the next. */
+/** Joins small chunks in a reused buffer. */
 async function* inLargeChunks(text: string, body: Iterable<Uint8Array> | Readable): AsyncGenerator<Uint8Array> {
   if (text !== '') yield Buffer.from(text, 'utf8')
   let buffer: Buffer | undefined

@@ -9,7 +9,7 @@ const failure = (code: number, more: { text?: string; hasRows?: boolean; status?
   engineFailure(address, { code, status: 500, text: '', hasRows: true, ...more })
 
 describe('engineFailure', () => {
-  it('knows what passes, what only the user can change, and takes the rest for the rows', () => {
+  it('classifies passing errors, errors for the user, and all others as errors of the rows', () => {
     for (const code of [159, 202, 209, 210, 225, 241, 242, 243, 252, 285, 319, 354, 394, 999, 1000, 1002, 2000]) {
       for (const hasRows of [true, false]) assert.equal(failure(code, { hasRows }).kind, 'passing', String(code))
     }
@@ -22,7 +22,7 @@ describe('engineFailure', () => {
     }
   })
 
-  it('tells too many parts, which pass, from too many partitions of one insert, which do not', () => {
+  it('distinguishes too many parts, which pass, from too many partitions in one insert, which do not', () => {
     assert.equal(failure(252, { text: 'Code: 252. DB::Exception: Too many parts (300) in table' }).kind, 'passing')
     const many = failure(252, {
       text: 'Code: 252. DB::Exception: Too many partitions for single INSERT block (more than 100)',
@@ -40,23 +40,23 @@ describe('engineFailure', () => {
     assert.equal(detail, 'Code: 60. DB::Exception: canary')
   })
 
-  it('says that the engine may not write to its folder, and not that it is none', () => {
+  it('reports that the engine may not write to its data folder, not that it is no engine', () => {
     const text = 'std::exception. Code: 1001, e.what() = filesystem error: in create_directories: Permission denied'
     const { kind, message } = failure(errorCodeOf(undefined, text), { text })
     assert.equal(kind, 'user')
     assert.match(message, /^the engine at engine\.example:8123 may not write to its own data folder; /)
-    // The words may be those of a row.
+    // The words may come from a row.
     assert.equal(failure(27, { text: 'Code: 27. Cannot parse "Permission denied"' }).kind, 'data')
   })
 
-  it('judges an answer without a code by its status', () => {
+  it('classifies an answer without a code by its status', () => {
     assert.equal(failure(0, { status: 403 }).kind, 'user')
     assert.equal(failure(0, { status: 503 }).kind, 'passing')
   })
 })
 
 describe('errorCodeOf', () => {
-  it('reads the header first, then the beginning of the text of both generations', () => {
+  it('reads the header first, then the beginning of the text in both formats', () => {
     assert.equal(errorCodeOf('241', 'Code: 27. DB::Exception'), 241)
     assert.equal(errorCodeOf(undefined, 'Code: 27. DB::Exception: no'), 27)
     assert.equal(errorCodeOf(undefined, 'Code: 27, e.displayText() = DB::Exception: no'), 27)
@@ -76,11 +76,11 @@ describe('findLateException', () => {
 })
 
 describe('connectionFailure', () => {
-  it('takes trouble on the way for passing, unless the way is forbidden', () => {
+  it('classifies connection failures as passing, unless the connection is forbidden', () => {
     for (const kind of ['refused', 'unreachable', 'timed out', 'unresolved', 'tls', 'broken'] as const) {
       const cause = new EgressError(kind)
-      const { kind: judged, message } = connectionFailure(address, new Error('foreign words', { cause }))
-      assert.equal(judged, 'passing')
+      const { kind: classified, message } = connectionFailure(address, new Error('foreign words', { cause }))
+      assert.equal(classified, 'passing')
       assert.ok(message.includes('engine.example') && !message.includes('foreign'), message)
     }
     assert.equal(connectionFailure(address, new EgressError('denied', { denial: 'address' })).kind, 'user')

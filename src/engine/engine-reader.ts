@@ -1,14 +1,14 @@
-// Reads from the engine of a service for callers of the API: bounded in time and in number, with every failure as a Problem.
+// Reads from the ClickHouse of a service for API callers: limited in time and number, with every failure as a Problem.
 import type { Egress } from '../lib/egress.ts'
 import { Problem } from '../lib/problem.ts'
 import { availableType } from './available-type.ts'
-import { listRefusing, openBadRows } from './bad-rows.ts'
+import { listTablesWithBadRows, openBadRows } from './bad-rows.ts'
 import type { EngineAccess } from './check.ts'
 import {
   type FoundDestination,
   findDestination,
   loadTypeFamilies,
-  type WantedDestination,
+  type RequestedDestination,
 } from './check-destination.ts'
 import { type EngineClient, openEngineClient } from './client.ts'
 import { EngineError, isEngineUnusable, type ShownBadRow } from './engine.ts'
@@ -22,7 +22,7 @@ export interface EngineRead {
   engine: EngineAccess
 }
 
-/** What a read has learned of the engine. */
+/** Whether the engine could be used for a read. */
 export interface ReadOutcome extends Omit<EngineRead, 'engine'> {
   outcome: 'answered' | 'failed'
 }
@@ -47,7 +47,7 @@ export interface NewestRowsRequest extends EngineRead {
   table: string
   limit: number
 }
-export interface DestinationRequest extends EngineRead, WantedDestination {}
+export interface DestinationRequest extends EngineRead, RequestedDestination {}
 
 /** All reject with a Problem. */
 export interface EngineReads {
@@ -58,17 +58,17 @@ export interface EngineReads {
   /** Sizes of the tables that exist, and the newest rows of one of them. */
   newestRows(request: NewestRowsRequest): Promise<{ sizes: TableSize[]; newest: NewestRows }>
   destination(request: DestinationRequest): Promise<FoundDestination>
-  /** Gives for a type one that the engine has: itself, where it is not known which types the engine has. */
+  /** Returns a function that maps a type to one that ClickHouse has; the identity when its types are unknown. */
   typeChoice(request: EngineRead): Promise<(type: string) => string>
 }
 
 const badRowsTimeoutMs = 10_000
-/** Of people who wait for a page. */
+/** People wait for the page that needs it. */
 const contentsTimeoutMs = 5_000
 
 /** An engine's answer may have many megabytes. */
 const maxAtOnce = 8
-/** So that the slow engines of one organization do not block the others. */
+/** Keeps the slow engines of one organization from blocking the others. */
 const maxOfOrganization = 4
 
 export class EngineReader {
@@ -168,9 +168,10 @@ async function readBadRows(
   signal: AbortSignal,
 ): Promise<ShownBadRow[]> {
   const options = { signal }
-  const refusing = tables.length > 1 ? await listRefusing(egress, engine, { database, tables }, options) : tables
+  const tablesWithBadRows =
+    tables.length > 1 ? await listTablesWithBadRows(egress, engine, { database, tables }, options) : tables
   let newest: ShownBadRow[] = []
-  for (const table of refusing) {
+  for (const table of tablesWithBadRows) {
     const badRows = await openBadRows(egress, engine, { database, table }, options)
     try {
       const rows = await badRows.list(pipeId, { limit })
@@ -190,7 +191,7 @@ function newestFirst(one: ShownBadRow, other: ShownBadRow): number {
 
 const laterHeaders = { 'retry-after': '5' }
 
-/** An engine that is away is not our failure. */
+/** An unreachable engine is not our failure. */
 function away(sentence: string): Problem {
   return new Problem('engine_unavailable', sentence, { headers: laterHeaders, isOverload: true })
 }

@@ -1,5 +1,5 @@
-// What the rest of Penstock knows of an engine: a table is made ready, and batches go into it, each exactly once where the
-// engine can tell a repeated one. ClickHouse is the first engine; nothing outside this folder knows how it is spoken to.
+// Interface to the engine: prepares a table and inserts batches, each exactly once where the table has a deduplication window or a
+// marker column. ClickHouse is the first engine; only this folder knows its protocol.
 import type { Readable } from 'node:stream'
 
 export interface EngineColumn {
@@ -7,12 +7,12 @@ export interface EngineColumn {
   type: string
 }
 
-/** Where rows go. `definition` only of a table that Penstock makes and extends. */
+/** The destination table. `definition` only for a table that Penstock creates and extends. */
 export interface EngineTable {
   database: string
   table: string
   columns: EngineColumn[]
-  /** The table beside which refused rows are kept, when it is not this one. */
+  /** The table whose error table gets rejected rows, when it is not this one. */
   errorsFor?: string
   definition?: {
     engine: {
@@ -26,7 +26,7 @@ export interface EngineTable {
   }
 }
 
-/** The settings of a pipe that are the engine's (docs/pipes.md), by their names in a pipe. */
+/** Pipe settings that are passed to ClickHouse (docs/pipes.md), by their names in a pipe. */
 export interface PipeEngineSettings {
   engine_max_threads: number
   engine_max_insert_threads: number
@@ -38,52 +38,52 @@ export interface PipeEngineSettings {
 
 export type InsertFormat = 'JSONEachRow' | 'CSV' | 'TabSeparated' | 'Parquet' | 'Avro'
 
-/** One batch on its way into a table. The same token always stands for the same rows, unless it has no `identity`. */
+/** One batch to insert. The same token always stands for the same rows, unless `identity` is `none`. */
 export interface Insert {
   /** At most 100 characters of A-Z a-z 0-9 and `-`. */
   token: string
   format: InsertFormat
-  /** Of CSV. */
+  /** For CSV. */
   delimiter?: string
-  /** Of CSV and TabSeparated: a text that is empty is meant so, and not the default of its column. */
+  /** For CSV and TabSeparated: an empty text is a value, not the default of its column. */
   hasEmptyTexts?: boolean
-  /** What the body has: in this order in CSV and TabSeparated, by name in the others. */
+  /** Fields of the body: by position in CSV and TabSeparated, by name in other formats. */
   fields: EngineColumn[]
-  /** Which field fills which column; columns that are not named get their defaults. */
+  /** Which field fills which column; other columns get their defaults. */
   columns: { column: string; field: string }[]
-  /** Gives the same bytes each time it is called; not compressed. */
+  /** Returns the same bytes at each call; not compressed. */
   body(): Iterable<Uint8Array> | Readable
-  /** It may have been sent before: by us, or by one who had the pipe before us. */
+  /** The batch may have been sent before, by this worker or an earlier one. */
   isRepeat: boolean
-  /** By what a row is known that was sent before: by all columns, unless told. `none`: the rows may have been others. */
+  /** Columns that identify a row that was sent before; default: all columns. `none`: the rows may have been different. */
   identity?: readonly string[] | 'none'
   settings: PipeEngineSettings
-  /** Resolves when the rows may be sent. What they need in the engine is made before. */
+  /** Resolves when the rows may be sent. Side tables are created before. */
   mayBegin?(signal: AbortSignal): Promise<void>
 }
 
 export interface InsertOutcome {
-  /** As far as the engine tells: rows that are there now because of this insert, or of an earlier one with its token. */
+  /** Rows written by this insert, or by an earlier one with its token; undefined when ClickHouse does not report it. */
   rows: number | undefined
-  /** As they went over the wire. */
+  /** Size of the body on the wire. */
   sentBytes: number
 }
 
-/** How sure it is that no row is there twice after a failure. */
+/** Delivery guarantee after a failure. */
 export type Delivery = { delivery: 'exactly_once' } | { delivery: 'at_least_once'; reason: string }
 
-/** A row that the engine does not take, with all that is needed to try it again. */
+/** A rejected row, with all that is needed to replay it. */
 export interface BadRow {
-  /** The same for the same row of the same source, so that it is kept once. */
+  /** The same for the same row of the same source, so that it is stored once. */
   id: string
   partition: string
-  /** Where it stands in the source, for people: `offset 17`, `bytes 0 to 120 of invoices/7.csv`. */
+  /** Position in the source, for people: `offset 17`, `bytes 0 to 120 of invoices/7.csv`. */
   position: string
-  /** As it came. */
+  /** The unchanged bytes. */
   raw: Uint8Array
-  /** What else is needed to try it again; opaque to the engine. */
+  /** Metadata needed to replay it; opaque to the engine. */
   meta: string
-  /** What is wrong with it. The engine's own words are allowed here: they stay in the engine. */
+  /** Why it was rejected. ClickHouse's own words are allowed: they are stored only in ClickHouse. */
   reason: string
   /** ISO 8601 with milliseconds. */
   at: string
@@ -97,15 +97,15 @@ export interface ShownBadRow extends Omit<BadRow, 'raw' | 'meta'> {
 
 export interface RejectedNumber {
   number: number
-  /** The one that the row violates; undefined: the engine cannot read the row. */
+  /** The violated constraint; undefined when ClickHouse cannot read the row. */
   constraint?: { name: string; expression: string }
 }
 
-/** Finds rejected rows without keeping any. */
+/** Finds rejected rows without storing any. */
 export interface ReadCheck {
   /**
-   * Those of a part of the rows, which are numbered from `first` on, each with another number; rows with larger numbers may be among
-   * them. Undefined when the engine cannot tell. Rejects with an EngineError.
+   * Lists the rejected rows of a body whose rows are numbered from `first` on, without duplicate numbers. Rows with larger numbers
+   * (guard rows) may be among them. Undefined when ClickHouse cannot identify them. Rejects with an EngineError.
    */
   listRejected(body: Uint8Array, range: { first: number; count: number }): Promise<RejectedNumber[] | undefined>
   close(): void
@@ -116,28 +116,28 @@ export interface Sink {
   readonly delivery: Delivery
   /** After it resolves, the rows are durable. */
   insert(insert: Insert, signal: AbortSignal): Promise<InsertOutcome>
-  /** Whether the engine would take these rows, without keeping any: undefined, or its own words for what is wrong. */
+  /** Tests whether ClickHouse accepts these rows, without storing any: undefined, or its error text. */
   tryOut(insert: Insert, signal: AbortSignal): Promise<string | undefined>
-  /** For rows of this shape, which have a number in the field `numberField`. Undefined when the engine cannot skip rows. */
+  /** For rows of this shape with a number in the field `numberField`. Undefined when ClickHouse cannot skip rows. */
   openReadCheck(insert: Omit<Insert, 'body'>, numberField: string, signal: AbortSignal): Promise<ReadCheck | undefined>
-  /** Keeps them beside the table, for 7 days; the same ones again change nothing. */
+  /** Stores them in the error table for 7 days; idempotent. */
   keepBadRows(rows: BadRow[], signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** Of a table that was looked for, and made where it is managed and was not there. */
+/** A sink whose table was checked, and created if it is managed and did not exist. */
 export interface OpenedSink extends Sink {
   readonly isTableNew: boolean
 }
 
 /**
- * `data`: the engine does not take these rows. `passing`: try again later. `user`: only the user can help.
- * The message is a sentence for people in our own words; `detail` holds the engine's and goes nowhere but into the engine.
+ * `data`: ClickHouse rejects these rows. `passing`: try again later. `user`: only the user can fix it. The message is our own sentence
+ * for people; `detail` holds ClickHouse's text and is written only to ClickHouse.
  */
 export class EngineError extends Error {
   readonly kind: 'data' | 'passing' | 'user'
   readonly detail: string
-  /** The engine's own number of the error; 0 when it gave none. */
+  /** ClickHouse's error code; 0 when there is no code. */
   readonly code: number
 
   constructor(kind: EngineError['kind'], message: string, detail = '', code = 0) {
@@ -149,14 +149,14 @@ export class EngineError extends Error {
   }
 }
 
-/** The engine does not let its user in, or may not be connected to: nothing works that needs it. */
-export class NoEntryError extends EngineError {
+/** Authentication failed, or the connection is forbidden: nothing that needs the engine works. */
+export class EngineAccessError extends EngineError {
   constructor(message: string, detail = '', code = 0) {
     super('user', message, detail, code)
   }
 }
 
-/** Whether the engine itself could not be used, whatever was asked of it. */
+/** Whether the engine could not be used at all, whatever the request was. */
 export function isEngineUnusable(error: unknown): boolean {
-  return error instanceof EngineError && (error.kind === 'passing' || error instanceof NoEntryError)
+  return error instanceof EngineError && (error.kind === 'passing' || error instanceof EngineAccessError)
 }

@@ -1,9 +1,9 @@
-// What the errors of the engine mean, by their numbers, in our own words.
+// Meanings of ClickHouse error codes, in our own words.
 
 /** Completes "the engine at host:port …". */
 export type Meaning = string
 
-/** Where rows are sent, it is rows that these are about. */
+/** Caused by the rows when the statement sends rows. */
 export const codesOfRows = [36, 48]
 
 export const refusedSignIn: Meaning = 'refused the user name or the password; check the credentials of the service'
@@ -17,7 +17,7 @@ const notUnderstood: Meaning =
   'does not understand what the pipe asks for; check the types, the keys and the engine of the table against its version'
 const notAllowed: Meaning = 'does not allow what the pipe needs; check its settings and the profile of the user'
 
-/** Only the user can help. */
+/** Only the user can fix these. */
 export const userCodes = new Map<number, Meaning>([
   ...meaning(refusedSignIn, '192 193 194 195 516 720 763 767'),
   ...meaning(missingRight, '164 291 497 511 512 774'),
@@ -32,7 +32,7 @@ export const userCodes = new Map<number, Meaning>([
 ])
 
 const busy: Meaning = 'is too busy'
-const noMemory: Meaning = 'has too little memory for this at the moment'
+const noMemory: Meaning = 'has too little memory for this right now'
 const noSpace: Meaning = 'has no space left on its disk'
 const tooManyParts: Meaning = 'has too many parts in the table and waits for its merges'
 const readOnlyTable: Meaning = 'has made the table read-only for now'
@@ -56,7 +56,7 @@ export const passingCodes = new Map<number, Meaning>([
   ),
 ])
 
-/** What rows, or the views that they go through, are refused for. */
+/** Why ClickHouse rejects rows, or a materialized view that they go through does. */
 const rowCodes = new Map<number, Meaning>([
   ...meaning('cannot parse a value', '6 26 27 38 41 72 117 130 376 441 467 675 676 691'),
   ...meaning('cannot convert a value to the type of its column', '53 70'),
@@ -78,7 +78,7 @@ export function meaningOf(code: number): Meaning {
   return passingCodes.get(code) ?? userCodes.get(code) ?? refusedStatement
 }
 
-/** For an error of a statement with rows; undefined when its number is all that is known. */
+/** For an error of a statement with rows; undefined when only the code is known. */
 export function meaningOfRows(code: number): Meaning | undefined {
   return rowCodes.get(code) ?? passingCodes.get(code) ?? userCodes.get(code)
 }

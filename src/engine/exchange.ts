@@ -1,16 +1,16 @@
-// One HTTP exchange with an engine, over connections that stay open. Its body is written while the answer is awaited: an engine
-// that refuses says so before it has read everything. Whoever aborts it leaves a body without an end, of which nothing is kept.
+// One HTTP exchange with ClickHouse, over keep-alive connections. The body is written while the answer is awaited: ClickHouse can reject
+// a request before it has read everything. Aborting leaves a gzip body without an end, of which nothing is stored.
 import { type ClientRequest, type Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Egress } from '../lib/egress.ts'
 import { hostInUrl } from '../lib/host.ts'
-import { asHeader, type EngineAccess, placeOf } from './check.ts'
+import { addressText, asHeader, type EngineAccess } from './check.ts'
 import { contentEncoding, type PackedBody } from './compressed.ts'
 import { EngineError } from './engine.ts'
 import { connectionFailure, engineFailure, errorCodeOf, findLateException } from './engine-failure.ts'
 
-/** Where the engine is reached, and by which connections. */
-export interface EngineWay {
+/** Address of the engine, and the agent that keeps its connections. */
+export interface EngineConnection {
   egress: Egress
   agent: HttpAgent
   access: EngineAccess
@@ -18,41 +18,41 @@ export interface EngineWay {
 
 export interface Exchange {
   parameters: Record<string, string>
-  /** How long nothing may come and go. */
+  /** Longest time without traffic. */
   idleTimeoutMs: number
   signal: AbortSignal
   /** Whether rows are sent. */
   hasRows: boolean
-  /** What it throws is what the exchange rejects with. */
+  /** The exchange rejects with the errors of the body. */
   body: PackedBody
 }
 
 export interface EngineAnswer {
   text: string
   summary: string | undefined
-  /** Of the body, as it went over the wire. */
+  /** Size of the body on the wire. */
   sentBytes: number
 }
 
 const maxAnswerBytes = 10_485_760
 
-/** Rejects with an EngineError, or with what the body throws. */
+/** Rejects with an EngineError, or with the error of the body. */
 export async function exchange(
-  way: EngineWay,
+  connection: EngineConnection,
   { parameters, idleTimeoutMs, signal, hasRows, body }: Exchange,
 ): Promise<EngineAnswer> {
-  const { access } = way
+  const { access } = connection
   if (signal.aborted) throw givenUp(access)
-  const request = openRequest(way, parameters)
+  const request = openRequest(connection, parameters)
   const cut = (): void => void request.destroy(givenUp(access))
   signal.addEventListener('abort', cut, { once: true })
-  // Headers and body are small pieces that would otherwise wait for each other.
+  // Headers and small bodies would otherwise wait for each other (Nagle).
   request.setNoDelay(true)
   request.setTimeout(idleTimeoutMs, () => request.destroy(timedOut(access)))
   const answered = readAnswer(request, access)
   const failure: BodyFailure = { hasFailed: false, error: undefined }
   const written = writeBody(request, body, failure)
-  // Both are awaited below, one after the other; neither may be without a listener meanwhile.
+  // Both are awaited below, one after the other. Until then, a rejection must have a listener.
   answered.catch(() => undefined)
   written.catch(() => request.destroy())
   try {
@@ -69,7 +69,7 @@ export async function exchange(
   }
 }
 
-function openRequest({ egress, agent, access }: EngineWay, parameters: Record<string, string>): ClientRequest {
+function openRequest({ egress, agent, access }: EngineConnection, parameters: Record<string, string>): ClientRequest {
   const { protocol, host, port, username, password } = access
   try {
     egress.requireTlsForPassword(protocol, password)
@@ -97,7 +97,7 @@ interface BodyFailure {
   error: unknown
 }
 
-/** Gives the number of bytes. Rejects when there is nobody to write to any more, and when the body fails, which is noted. */
+/** Resolves to the number of bytes. Rejects when the connection is closed, and when the body fails, which sets `failure`. */
 async function writeBody(request: ClientRequest, body: PackedBody, failure: BodyFailure): Promise<number> {
   let sentBytes = 0
   for (;;) {
@@ -117,7 +117,7 @@ async function writeBody(request: ClientRequest, body: PackedBody, failure: Body
   return sentBytes
 }
 
-/** Resolves when nobody looks at the pieces any more: what they lie in may be used again. */
+/** Writes the pieces together; resolves when their memory can be reused. */
 function writeTogether(request: ClientRequest, pieces: Uint8Array[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const { socket } = request
@@ -130,7 +130,7 @@ function writeTogether(request: ClientRequest, pieces: Uint8Array[]): Promise<nu
     }
     if (request.destroyed) return closed()
     request.once('close', closed)
-    // Without that, each piece is a packet with a frame of its own.
+    // Without corking, each piece would be a packet and an HTTP chunk of its own.
     socket?.cork()
     request.cork()
     for (const [index, piece] of pieces.entries()) {
@@ -148,7 +148,7 @@ function readAnswer(
 ): Promise<{ response: IncomingMessage; text: string }> {
   return new Promise((resolve, reject) => {
     request.on('error', reject)
-    // Whatever happens, it is closed in the end.
+    // A request is always closed in the end.
     request.on('close', () => reject(connectionFailure(access, undefined)))
     request.on('response', (response) => {
       const chunks: Buffer[] = []
@@ -164,7 +164,7 @@ function readAnswer(
   })
 }
 
-/** Errors come with a status of their own, with a header under status 200, or as the end of an answer that had begun. */
+/** Errors have an error status, a header under status 200, or are at the end of an answer that had begun. */
 function failureIn(
   access: EngineAccess,
   response: IncomingMessage,
@@ -184,16 +184,19 @@ function headerOf({ headers }: IncomingMessage, name: string): string | undefine
 }
 
 function givenUp(access: EngineAccess): EngineError {
-  return new EngineError('passing', `what was sent to the engine at ${placeOf(access)} was given up before it answered`)
+  return new EngineError(
+    'passing',
+    `what was sent to the engine at ${addressText(access)} was given up before it answered`,
+  )
 }
 
 function timedOut(access: EngineAccess): EngineError {
-  return new EngineError('passing', `the engine at ${placeOf(access)} did not answer in time`)
+  return new EngineError('passing', `the engine at ${addressText(access)} did not answer in time`)
 }
 
-/** The same statement gets the same answer again, unless what it asks for becomes less. */
+/** Retrying the same statement does not help unless its result becomes smaller. */
 export class AnswerTooLong extends EngineError {
   constructor(access: EngineAccess) {
-    super('passing', `what the engine at ${placeOf(access)} answers is too long`)
+    super('passing', `what the engine at ${addressText(access)} answers is too long`)
   }
 }

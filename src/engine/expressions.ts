@@ -1,12 +1,12 @@
-// Expressions that users give for the keys of a table: columns, functions of them, literals, arithmetic and tuples. Whatever text
-// goes in, what comes out is one expression; every name in it is quoted, so that none can be a word of the language.
+// Checks expressions that users give for table keys: columns, functions, literals, arithmetic and tuples. The result is always a single
+// expression; all names in it are quoted, so that none is a keyword.
 import { EngineError } from './engine.ts'
 import { GrammarError, TokenReader } from './grammar-tokens.ts'
 import { quoteName, quoteText } from './names.ts'
 
 const maxShownLength = 100
 
-/** The expression, written anew; a list of several is a tuple. `what` names it in the error: `partitionBy`. */
+/** The expression rebuilt from its tokens; a list becomes a tuple. `what` names the setting in errors: `partitionBy`. */
 export function checkExpression(text: string, what = 'expression'): string {
   try {
     const reader = new TokenReader(text)
@@ -57,7 +57,7 @@ function takeOperand(reader: TokenReader): string {
   return name
 }
 
-/** Not as two signs, which could begin a comment. */
+/** Never writes `--`, which would begin a comment. */
 function negative(reader: TokenReader): string {
   return reader.nested(() => {
     if (reader.peek().kind === 'number') return `-${reader.take().value}`
@@ -75,12 +75,12 @@ function takeNamePart(reader: TokenReader): string {
   return value
 }
 
-/** Words after which a bracket is not the beginning of arguments. */
+/** Keywords that can precede a bracket without being functions. */
 const notFunctions =
   /^(?:select|with|from|in|not|and|or|case|when|then|else|exists|distinct|all|any|as|is|like|between|interval)$/i
 
 function functionName(name: string): string {
-  if (notFunctions.test(name)) throw new GrammarError(`names ${name}, which is no function`)
+  if (notFunctions.test(name)) throw new GrammarError(`names ${name}, which is not a function`)
   return name
 }
 

@@ -1,12 +1,12 @@
-// Which batches were taken over by whom: whoever repeats a batch keeps out all who tried it before, and waits for what of theirs is
-// still at work. Entries are never taken back.
+// Fences off earlier workers from a batch: the worker that repeats it prevents their later inserts, and waits for their running queries.
+// Entries are never removed.
 import { EngineError } from './engine.ts'
 import { quoteText } from './names.ts'
+import { attemptTimeoutMs, waitForAttempts } from './running-queries.ts'
 import { dropTable, fenceTable, fullName, listStaged, parseRows } from './side-tables.ts'
 import type { SinkParts } from './staged-insert.ts'
-import { attemptTimeoutMs, waitForAttempts } from './under-way.ts'
 
-/** It must outlive a restart of the engine. */
+/** The table must survive a restart of ClickHouse. */
 export async function makeFence({ client, table }: SinkParts, signal: AbortSignal): Promise<void> {
   await client.query(
     `CREATE TABLE IF NOT EXISTS ${fullName(fenceTable(table))} (token String, epoch UInt64, at DateTime) ` +
@@ -16,32 +16,32 @@ export async function makeFence({ client, table }: SinkParts, signal: AbortSigna
 }
 
 /**
- * From here on nobody with an earlier epoch can insert this batch, and nothing of an earlier attempt is under way: a statement that
- * begins later finds no staging table, or finds this entry, and those that have begun are waited for.
+ * After it resolves, no worker with an earlier epoch can insert this batch, and no earlier attempt is running: a later statement finds
+ * no staging table, or finds this entry, and running statements have ended.
  */
 export async function fence(parts: SinkParts, token: string, signal: AbortSignal): Promise<void> {
-  const { client, capabilities, table, place } = parts
-  const values = `${quoteText(token)}, ${place.epoch}, now()`
+  const { client, capabilities, table, owner } = parts
+  const values = `${quoteText(token)}, ${owner.epoch}, now()`
   await client.query(`INSERT INTO ${fullName(fenceTable(table))} (token, epoch, at) SELECT ${values}`, { signal })
-  // Whoever came later has tables of the same batch, and needs them.
-  await mustBeOurs(parts, token, signal)
-  for (const staged of await listStaged(client, table, { pipeId: place.pipeId, token }, signal)) {
+  // A worker with a later epoch needs its staging tables of the same batch.
+  await assertNotTakenOver(parts, token, signal)
+  for (const staged of await listStaged(client, table, { pipeId: owner.pipeId, token }, signal)) {
     await dropTable(client, capabilities, staged, { signal, timeoutMs: attemptTimeoutMs })
   }
-  if (!parts.isBlind) await waitForAttempts(parts, token, signal)
+  if (!parts.cannotListQueries) await waitForAttempts(parts, token, signal)
 }
 
-/** As a condition of the statement that inserts; it is looked at when that runs. */
+/** Condition for the insert statement; evaluated when that runs. */
 export function mayInsert(parts: SinkParts, token: string): string {
   return `(SELECT count() FROM ${laterFences(parts, token)}) = 0`
 }
 
-function laterFences({ table, place }: SinkParts, token: string): string {
-  return `${fullName(fenceTable(table))} WHERE token = ${quoteText(token)} AND epoch > ${place.epoch}`
+function laterFences({ table, owner }: SinkParts, token: string): string {
+  return `${fullName(fenceTable(table))} WHERE token = ${quoteText(token)} AND epoch > ${owner.epoch}`
 }
 
-/** Throws when the batch was taken over: then nothing of it may have been inserted. */
-export async function mustBeOurs(parts: SinkParts, token: string, signal: AbortSignal): Promise<void> {
+/** Rejects when another worker has taken over the batch: it may not be inserted then. */
+export async function assertNotTakenOver(parts: SinkParts, token: string, signal: AbortSignal): Promise<void> {
   const text = `SELECT count() AS fences FROM ${laterFences(parts, token)} FORMAT JSONEachRow`
   const found = parseRows<{ fences: string | number }>(await parts.client.query(text, { signal }))
   if (found.some(({ fences }) => Number(fences) > 0)) {

@@ -1,13 +1,13 @@
-// The tokens of types and expressions that users write. A statement is made of tokens that were understood here, written anew:
-// nothing of a user's text gets into it as it is, and what is no token of this list is refused.
+// Tokenizer for types and expressions that users write. Statements are rebuilt from these tokens: user text never gets into a statement
+// unchanged, and unknown tokens are rejected.
 
 export interface GrammarToken {
   kind: 'word' | 'name' | 'text' | 'number' | 'sign' | 'end'
-  /** Of quoted names and of texts, what they mean. */
+  /** Quoted names and texts without quotes and escapes. */
   value: string
 }
 
-/** What is wrong with a text, as the end of a sentence. */
+/** The error in a text, as the end of a sentence. */
 export class GrammarError extends Error {}
 
 const pattern =
@@ -47,7 +47,7 @@ function unescaped(text: string, quote: string): string {
   )
 }
 
-/** Reads tokens one by one. Nesting is limited: whoever parses it calls itself. */
+/** Reads tokens one by one. Nesting is limited, because the parsers are recursive. */
 export class TokenReader {
   readonly #tokens: GrammarToken[]
   #at = 0
@@ -82,7 +82,7 @@ export class TokenReader {
     if (!this.takeSign(sign)) throw new GrammarError(`lacks a "${sign}"`)
   }
 
-  /** Whether it is this word, in capital letters or not. */
+  /** Whether the next token is this word, ignoring case. */
   isWord(word: string): boolean {
     const { kind, value } = this.peek()
     return kind === 'word' && value.toUpperCase() === word
@@ -99,7 +99,7 @@ export class TokenReader {
     return result
   }
 
-  /** Up to the closing bracket, which is taken. */
+  /** Items up to the closing bracket, which is consumed. */
   list<Item>(parse: () => Item): Item[] {
     if (this.takeSign(')')) return []
     const items = [parse()]

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type Token, Tokens } from '../../test/paper-engine/tokens.ts'
+import { type Token, Tokens } from '../../test/fakes/paper-engine/tokens.ts'
 import { EngineError, type EngineTable } from './engine.ts'
 import { checkExpression } from './expressions.ts'
 import { quoteName, quoteText } from './names.ts'
 import { addColumnStatement, createTableStatement, describeTableStatement } from './table-statements.ts'
 import { checkType, holdsAll, isSameType } from './types.ts'
 
-/** What an engine makes of a statement. */
+/** The tokens that ClickHouse reads in a statement. */
 function tokensOf(text: string): Token[] {
   const bytes = Buffer.from(text, 'utf8').toString('latin1')
   const tokens = new Tokens(bytes)
@@ -16,7 +16,7 @@ function tokensOf(text: string): Token[] {
   let end = 0
   while (tokens.peek().kind !== 'end') {
     const token = tokens.take()
-    // Between tokens there is at most one space: no comment, no line of its own.
+    // Between tokens there is at most one space: no comment, no newline.
     assert.ok(['', ' '].includes(bytes.slice(end, token.begin)), text)
     all.push(token)
     end = token.end
@@ -26,8 +26,8 @@ function tokensOf(text: string): Token[] {
 
 const asBytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1')
 
-/** Texts that try to get out of wherever they are put. */
-const nasty = fc.oneof(
+/** Injection attempts. */
+const injection = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({
     unit: fc.constantFrom("'", '`', '"', '\\', '\0', '\n', ';', '-', '/', '*', ')', '(', ',', ' ', 'x', 'é', '\ud800'),
@@ -73,7 +73,7 @@ function resultOf(work: () => string): string | undefined {
 describe('names and texts in statements', () => {
   it('are one token each, and mean what they were', () => {
     fc.assert(
-      fc.property(nasty, (text) => {
+      fc.property(injection, (text) => {
         const [name, ...others] = tokensOf(quoteName(text))
         assert.deepEqual([name!.kind, name!.value, others.length], ['name', asBytes(text), 0])
         const [literal, ...more] = tokensOf(quoteText(text))
@@ -219,10 +219,10 @@ describe('checkExpression', () => {
   })
 })
 
-/** Where the user's texts stand in a statement there is one of these. */
+/** Template of a statement; placeholders stand for user text. */
 type Shape = (string | 'a type' | 'an expression')[]
 
-/** Whether the tokens are those of the template; types and expressions are any tokens, as long as their brackets match. */
+/** Whether the tokens match the template; types and expressions can be any tokens with balanced brackets. */
 function hasShape(tokens: Token[], shape: Shape): boolean {
   let at = 0
   for (const part of shape) {
@@ -240,7 +240,7 @@ function hasShape(tokens: Token[], shape: Shape): boolean {
   return at === tokens.length
 }
 
-/** A part ends where a bracket closes that it did not open, at a comma outside of brackets, or where the template goes on. */
+/** A part ends at an unmatched closing bracket, at a comma outside brackets, or where the template continues. */
 function endOfPart(tokens: Token[], from: number): number {
   let depth = 0
   for (let at = from; at < tokens.length; at++) {
@@ -257,7 +257,7 @@ function endOfPart(tokens: Token[], from: number): number {
 }
 
 const typeText = fc.oneof(
-  nasty,
+  injection,
   fc.constantFrom(
     'String',
     'Nullable(UInt64)',
@@ -265,15 +265,15 @@ const typeText = fc.oneof(
     'Array(Tuple(a String, `b` UInt8))',
     "DateTime('UTC')",
   ),
-  nasty.map((text) => `Enum8(${quoteText(text)} = 1)`),
-  nasty.map((text) => `Tuple(${quoteName(text)} String)`),
-  nasty.map((text) => `DateTime('${text}')`),
+  injection.map((text) => `Enum8(${quoteText(text)} = 1)`),
+  injection.map((text) => `Tuple(${quoteName(text)} String)`),
+  injection.map((text) => `DateTime('${text}')`),
 )
 const expressionText = fc.oneof(
-  nasty,
+  injection,
   fc.constantFrom('toYYYYMM(at)', '(a, b)', "f('x', 1 - -1)"),
-  nasty.map((text) => `f(${text})`),
-  nasty.map((text) => `f(${quoteText(text)}, ${quoteName(text)})`),
+  injection.map((text) => `f(${text})`),
+  injection.map((text) => `f(${quoteText(text)}, ${quoteName(text)})`),
 )
 
 describe('statements that define tables', () => {
@@ -281,14 +281,14 @@ describe('statements that define tables', () => {
     let made = 0
     fc.assert(
       fc.property(
-        nasty,
-        nasty,
-        nasty,
+        injection,
+        injection,
+        injection,
         typeText,
         expressionText,
         expressionText,
         (database, table, name, type, partitionBy, primaryKey) => {
-          const wanted: EngineTable = {
+          const target: EngineTable = {
             database,
             table,
             columns: [
@@ -303,7 +303,7 @@ describe('statements that define tables', () => {
             sortingKey: [name, table],
           }
           const options = { hasMarker: false, hasTokenWindow: true }
-          const text = resultOf(() => createTableStatement(wanted, definition, options))
+          const text = resultOf(() => createTableStatement(target, definition, options))
           if (text !== undefined) {
             made++
             assert.ok(
@@ -334,7 +334,7 @@ describe('statements that define tables', () => {
               text,
             )
           }
-          const added = resultOf(() => addColumnStatement(wanted, { name, type }, { mayBeThere: false }))
+          const added = resultOf(() => addColumnStatement(target, { name, type }, { mayBeThere: false }))
           if (added !== undefined) {
             assert.ok(
               hasShape(tokensOf(added), [
@@ -351,7 +351,7 @@ describe('statements that define tables', () => {
             )
           }
           assert.ok(
-            hasShape(tokensOf(describeTableStatement(wanted)), [
+            hasShape(tokensOf(describeTableStatement(target)), [
               ...'SELECT engine , engine_full , partition_key FROM system . tables WHERE database ='.split(' '),
               'a text',
               ...'AND name ='.split(' '),
@@ -396,7 +396,7 @@ describe('a type that holds all values of another', () => {
       assert.deepEqual([holdsAll(wide, narrow), holdsAll(narrow, wide)], [true, false])
   })
 
-  it('is not one with as many digits elsewhere, nor one that is not known', () => {
+  it('has enough digits before and after the point, and is known', () => {
     assert.equal(holdsAll('Decimal(12, 4)', 'Decimal(12, 2)'), false)
     assert.equal(holdsAll('UInt32', 'Int32'), false)
     assert.equal(holdsAll('Int64', 'UInt32'), false)

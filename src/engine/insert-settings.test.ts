@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Capabilities } from './capabilities.ts'
 import { bodySettings, moveSettings } from './insert-settings.ts'
 
-const today = { hasSetting: () => true } as unknown as Capabilities
+const current = { hasSetting: () => true } as unknown as Capabilities
 const settings = {
   engine_max_download_threads: 7,
   engine_max_insert_threads: 3,
@@ -23,31 +23,31 @@ const ofEngine = {
 
 describe('settings of an insert', () => {
   it('have each engine_… setting of the pipe under the name that the engine has for it', () => {
-    const sent = bodySettings(today, { format: 'JSONEachRow', settings })
+    const sent = bodySettings(current, { format: 'JSONEachRow', settings })
     assert.deepEqual({ ...sent, ...ofEngine }, sent)
   })
 
-  it('have a token heeded, whatever the profile of the user says, also in INSERT SELECT', () => {
-    const heeded = {
+  it('enable deduplication by token, whatever the profile of the user says, also in INSERT SELECT', () => {
+    const deduplication = {
       insert_deduplicate: 1,
       deduplicate_insert: 'enable',
       deduplicate_insert_select: 'enable_even_for_bad_queries',
     }
-    for (const sent of [bodySettings(today, { format: 'JSONEachRow', settings }), moveSettings(today, settings)]) {
-      assert.deepEqual({ ...sent, ...heeded }, sent)
+    for (const sent of [bodySettings(current, { format: 'JSONEachRow', settings }), moveSettings(current, settings)]) {
+      assert.deepEqual({ ...sent, ...deduplication }, sent)
     }
   })
 
   it('leave the number of threads to the engine at 0', () => {
-    const sent = bodySettings(today, {
+    const sent = bodySettings(current, {
       format: 'JSONEachRow',
       settings: { ...settings, engine_max_threads: 0, engine_max_insert_threads: 0 },
     })
     assert.ok(!('max_threads' in sent) && !('max_insert_threads' in sent))
   })
 
-  it('join what the engine reads in pieces to one block, whatever the pipe says of the size of blocks', () => {
-    for (const sent of [bodySettings(today, { format: 'Parquet', settings }), moveSettings(today, settings)]) {
+  it('squash formats that the engine reads in blocks into one block, whatever block size the pipe sets', () => {
+    for (const sent of [bodySettings(current, { format: 'Parquet', settings }), moveSettings(current, settings)]) {
       assert.equal(sent.min_insert_block_size_bytes, 0)
       assert.equal(sent.max_insert_threads, 1)
       assert.equal(sent.max_threads, 5)

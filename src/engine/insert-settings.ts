@@ -1,5 +1,5 @@
-// The settings that an insert is sent with. What must stay true: an insert is one block, since an engine keeps a block as a whole
-// or not at all, and knows it again by its token; and no row is dropped without an error.
+// Settings of inserts. Invariants: an insert is one block, which ClickHouse writes completely or not at all, and deduplicates by its
+// token; no row is dropped without an error.
 import type { Capabilities } from './capabilities.ts'
 import type { EngineSettings } from './client.ts'
 import type { Insert, InsertFormat, PipeEngineSettings } from './engine.ts'
@@ -7,7 +7,7 @@ import type { Insert, InsertFormat, PipeEngineSettings } from './engine.ts'
 /** More rows than an insert has. */
 const allRows = 1_000_000_000
 
-/** How values are read: leniently, as the check of a sample promises. */
+/** Values are read leniently, as the check of a sample does. */
 const parsing: EngineSettings = {
   date_time_input_format: 'best_effort',
   input_format_allow_errors_num: 0,
@@ -23,7 +23,7 @@ const parsing: EngineSettings = {
   input_format_json_read_bools_as_numbers: 1,
   input_format_json_read_objects_as_strings: 1,
   input_format_json_read_arrays_as_strings: 1,
-  // An empty text of JSON is an empty text.
+  // In JSON, an empty string is a value.
   input_format_json_empty_as_default: 0,
   input_format_csv_empty_as_default: 1,
   input_format_csv_trim_whitespaces: 1,
@@ -35,10 +35,10 @@ const parsing: EngineSettings = {
   input_format_avro_null_as_default: 1,
 }
 
-/** A NULL has a mark of its own. */
+/** NULL has its own representation. */
 const emptyTexts: EngineSettings = { input_format_csv_empty_as_default: 0, input_format_tsv_empty_as_default: 0 }
 
-/** One insert, one block, which is written when the answer comes. */
+/** One insert is one block, written before the answer. */
 const oneBlock: EngineSettings = {
   max_insert_block_size: allRows,
   max_insert_block_size_bytes: 0,
@@ -47,19 +47,19 @@ const oneBlock: EngineSettings = {
   use_strict_insert_block_limits: 0,
   input_format_parallel_parsing: 0,
   input_format_parquet_preserve_order: 1,
-  // Both would keep what has come of a body that was cut.
+  // Both would keep the received rows of a truncated body.
   input_format_connection_handling: 0,
   input_format_max_block_wait_ms: 0,
   async_insert: 0,
   insert_deduplicate: 1,
-  // Both are asked before the one above, and the second one by some engines also where there is a token.
+  // Both have priority over `insert_deduplicate`; some versions check the second one even with a token.
   deduplicate_insert: 'enable',
   deduplicate_insert_select: 'enable_even_for_bad_queries',
-  // Rows of any number of days are to go in one insert.
+  // One insert may have rows of any number of partitions.
   max_partitions_per_insert_block: 0,
 }
 
-/** For a statement that has the rows in its body. */
+/** For a statement with the rows in its body. */
 export function bodySettings(
   { hasSetting }: Capabilities,
   insert: Pick<Insert, 'format' | 'delimiter' | 'hasEmptyTexts' | 'settings'>,
@@ -74,19 +74,19 @@ export function bodySettings(
   })
 }
 
-/** For a statement that moves rows from one table into another. */
+/** For INSERT … SELECT from one table into another. */
 export function moveSettings({ hasSetting }: Capabilities, settings: PipeEngineSettings): EngineSettings {
   return known(hasSetting, { ...oneBlock, ...pipeSettings(settings), ...joined })
 }
 
 /**
- * The least size of a block. The engine joins what it reads until a block has that size; a text format is read as one block of all
- * rows, whatever the size, so the setting goes along as it is. What the engine reads in pieces is joined to the end: at 0, rows
- * alone decide, and one block of everything is at least as large as any size that was asked for, or is all there is.
+ * ClickHouse squashes what it reads into blocks of at least the `min_insert_block_size_*` settings. A text format is one block of all
+ * rows anyway, so the pipe setting is sent unchanged. Formats that are read in several blocks are squashed into one: with 0 bytes,
+ * only the row limit counts.
  */
 const joined: EngineSettings = { min_insert_block_size_bytes: 0, max_insert_threads: 1 }
 
-/** What the engine reads by itself in blocks of its own. */
+/** Whether ClickHouse reads the format in several blocks. */
 export function comesInPieces(format: InsertFormat): boolean {
   return format === 'Parquet' || format === 'Avro'
 }
@@ -103,7 +103,7 @@ function pipeSettings(settings: PipeEngineSettings): EngineSettings {
   }
 }
 
-/** An engine refuses a request with a setting that it does not know. */
+/** Only the settings that ClickHouse has: it rejects requests with unknown settings. */
 export function known(hasSetting: (name: string) => boolean, settings: EngineSettings): EngineSettings {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => hasSetting(name)))
 }

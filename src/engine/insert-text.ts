@@ -1,5 +1,4 @@
-// The text of an insert: the columns it fills, and what it makes of the fields of its body. Every name is quoted and every type
-// is checked here, whoever gave them.
+// Text of an INSERT: its columns, and how fields of the body become columns. All names are quoted and all types are checked here.
 import type { EngineColumn, Insert } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName, type TableRef } from './side-tables.ts'
@@ -7,7 +6,7 @@ import { checkType } from './types.ts'
 
 export type Shape = Pick<Insert, 'format' | 'fields' | 'columns'>
 
-/** For an engine that reads the fields of a body as a table (`input`), or needs no such thing for this body. */
+/** For ClickHouse with the table function `input`, or for a body that does not need it. */
 export function insertText(table: TableRef, shape: Shape): string {
   const direct = directColumns(shape)
   if (direct) return `INSERT INTO ${fullName(table)} (${listOf(direct)}) FORMAT ${shape.format}`
@@ -19,7 +18,7 @@ export function insertText(table: TableRef, shape: Shape): string {
   )
 }
 
-/** Undefined when the columns are not the fields of the body under the same names, or in the same order where it has no names. */
+/** Undefined unless the columns are the fields of the body: by name, or by position in formats without names. */
 function directColumns({ format, fields, columns }: Shape): string[] | undefined {
   if (!isDelimited(format)) {
     return columns.every(({ column, field }) => column === field) ? columns.map(({ column }) => column) : undefined
@@ -33,13 +32,13 @@ export function isDelimited(format: Insert['format']): boolean {
   return format === 'CSV' || format === 'TabSeparated'
 }
 
-/** Null, and a field that is missing, are read as NULL, in whose place the engine puts the default of the column. */
+/** Null and missing fields are read as NULL, for which ClickHouse inserts the default of the column. */
 export function asNullable({ name, type }: EngineColumn): EngineColumn {
   const checked = checkType(type, name)
   return { name, type: canBeNullable(checked) ? `Nullable(${checked})` : checked }
 }
 
-/** An Enum cannot: beneath its NULL is 0, which need not be one of its values. */
+/** Types that can be Nullable here. Not Enum: its NULL is stored as 0, which may not be a value of it. */
 const plainTypes =
   /^(?:U?Int(?:8|16|32|64|128|256)|Float(?:32|64)|BFloat16|Bool|String|FixedString|UUID|IPv[46]|Date(?:32)?|DateTime(?:32|64)?|Decimal(?:32|64|128|256)?)(?:\(|$)/
 

@@ -1,5 +1,5 @@
-// Rows that the engine does not take, kept in a table beside the one they were meant for, for 7 days. A row is known by its id: the
-// same one again takes the place of itself. Raw bytes stay as they came.
+// Stores rejected rows for 7 days in an error table beside the destination table. Raw bytes are unchanged. A row with the same id
+// replaces the earlier one.
 import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
 import type { BadRow } from './engine.ts'
@@ -19,18 +19,18 @@ export interface BadRowKeeper {
 export function makeBadRowKeeper(client: EngineClient, capabilities: Capabilities, table: TableRef): BadRowKeeper {
   const errors = errorsTable(table)
   let prunedAtMs = Number.NEGATIVE_INFINITY
-  let isMade = false
+  let exists = false
   return {
     async keep(pipeId, rows, signal) {
       if (rows.length === 0) return
-      if (!isMade) await client.query(definitionOf(errors, capabilities), { signal })
-      // Until it has taken rows: somebody may drop it.
-      isMade = false
+      if (!exists) await client.query(definitionOf(errors, capabilities), { signal })
+      // Set again after a successful insert: the table may have been dropped.
+      exists = false
       await client.send(`INSERT INTO ${fullName(errors)} (${keptColumns}) FORMAT TabSeparated`, linesOf(pipeId, rows), {
         settings: capabilities.hasSetting('async_insert') ? { async_insert: 0 } : {},
         signal,
       })
-      isMade = true
+      exists = true
       if (capabilities.hasTtl || performance.now() - prunedAtMs < pruneIntervalMs) return
       prunedAtMs = performance.now()
       await prune(client, errors, signal)
@@ -50,8 +50,8 @@ function definitionOf(errors: TableRef, { hasTtl }: Capabilities): string {
 function* linesOf(pipeId: string, rows: BadRow[]): Generator<Uint8Array> {
   for (const { id, at, partition, position, reason, raw, meta } of rows) {
     const atMs = Date.parse(at)
-    const moment = [Math.floor(atMs / 1000), atMs].map(String)
-    const values = [id, pipeId, ...moment, partition, position, reason, raw, meta, 'refused', '1']
+    const timestamps = [Math.floor(atMs / 1000), atMs].map(String)
+    const values = [id, pipeId, ...timestamps, partition, position, reason, raw, meta, 'refused', '1']
     const fields = values.map((value) => escaped(typeof value === 'string' ? Buffer.from(value) : value))
     yield Buffer.concat(fields.flatMap((field, index) => [index === 0 ? nothing : tab, field]).concat(lineEnd))
   }
@@ -59,7 +59,7 @@ function* linesOf(pipeId: string, rows: BadRow[]): Generator<Uint8Array> {
 
 const [nothing, tab, lineEnd] = [Buffer.alloc(0), Buffer.from('\t'), Buffer.from('\n')]
 
-/** What may not stand in a field of TabSeparated as it is. */
+/** Characters to escape in TabSeparated. */
 const escapes = new Map(Object.entries({ '\\': '\\', '\t': 't', '\n': 'n', '\r': 'r', '\0': '0' }).map(codesOf))
 const backslash = codeOf('\\')
 
@@ -82,7 +82,7 @@ function escaped(bytes: Uint8Array): Uint8Array {
   return output.subarray(0, size)
 }
 
-/** For engines that do not forget by themselves. */
+/** For ClickHouse without TTL. */
 async function prune(client: EngineClient, errors: TableRef, signal: AbortSignal): Promise<void> {
   const oldest = new Date(Date.now() - keptDays * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')
   const answer = await client.query(

@@ -1,29 +1,29 @@
-// Which rows of a batch an engine has: by what they are known again, and which partitions lack theirs. What must stay true: a batch that is
-// there is never taken for one that is not, whatever the table makes of its rows; when in doubt, nobody can tell.
+// Finds partitions whose rows of a batch were lost. Invariant: a batch that is in the table is never taken for a lost one, whatever the
+// table does with its rows; in case of doubt, the result is undefined.
 import type { EngineSettings } from './client.ts'
 import { type EngineColumn, EngineError, type Insert } from './engine.ts'
 import { known } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName, parseRows, queryTables, type TableRef } from './side-tables.ts'
-import { forgotten, partitionText, type SinkParts } from './staged-insert.ts'
+import { partitionText, type SinkParts, stagedRowsLost } from './staged-insert.ts'
 
-/** Of each partition. A block goes into a partition as a whole or not at all, so a few rows tell of all. */
+/** Sample size per partition. A part is written completely or not at all, so a few rows stand for all. */
 const sampledRows = 20
-/** Of all partitions: what is beyond is believed. */
+/** Sample size of all partitions; partitions beyond it are assumed to be complete. */
 const mostSamples = 20_000
-/** A key that many rows have in common, or none, would have the whole table read. */
+/** Limits the read: a key shared by many rows, or no key, could read the whole table. */
 const [mostReadRows, mostReadBytes] = [50_000_000, 10_000_000_000]
 const readTimeoutMs = 60_000
 
-/** By what rows are known again, as expressions of the columns of the table. */
+/** How rows are identified, as expressions of the table's columns. */
 export interface RowTraits {
   row: string
-  /** Of the rows that an insert leaves of those that it has. */
+  /** Identity of the rows that remain of the staged rows after the insert. */
   rowOfStaged: string
-  /** Empty, or what the rows that become one have in common. */
+  /** Empty, or the key of rows that are merged into one. */
   groupBy: string
-  /** Empty when it cannot be searched by a key. */
+  /** Empty when rows cannot be found by the sorting key. */
   key: string
 }
 
@@ -37,7 +37,7 @@ interface FoundColumn extends EngineColumn {
   is_in_sorting_key: number
 }
 
-/** Undefined when nobody can tell. */
+/** Undefined when rows cannot be identified. */
 export async function loadTraits(
   parts: SinkParts,
   insert: Insert,
@@ -59,7 +59,7 @@ export async function loadTraits(
   return traits && !(await hasPolicies(parts, signal)) ? traits : undefined
 }
 
-/** Types whose values need not look the same in every part of a table. */
+/** Types whose values may look different in different parts of a table. */
 const changeable = /JSON|Object|Dynamic|Variant|AggregateFunction|QBit|Map/
 
 function traitsOf(
@@ -68,13 +68,13 @@ function traitsOf(
   columns: FoundColumn[],
 ): RowTraits | undefined {
   const filled = new Set(insert.columns.map(({ column }) => column))
-  // In place of a NULL the engine puts what it makes up each time.
+  // Excludes columns with defaults: for NULL, ClickHouse evaluates the default at each insert.
   const isKnown = ({ name, type, default_kind: kind }: FoundColumn): boolean =>
     filled.has(name) && kind === '' && !changeable.test(type)
   const known = new Set(columns.filter(isKnown).map(({ name }) => name))
   const isSearched = key !== '' && columns.every(({ name, is_in_sorting_key: isKey }) => isKey === 0 || known.has(name))
   if (engine.startsWith('Replacing')) return isSearched ? traitsByVersion(engine, key, known) : undefined
-  // One that the table has under several names, as it has a Nested column, cannot be moved as it came.
+  // Excludes Nested: its columns have other names than the field and cannot be moved unchanged.
   if (insert.identity === 'none' || !columnsHave(columns, filled)) return undefined
   const names = [...known].filter((name) => insert.identity?.includes(name) ?? true)
   if (names.length === 0) return undefined
@@ -87,7 +87,10 @@ function columnsHave(columns: FoundColumn[], names: ReadonlySet<string>): boolea
   return [...names].every((name) => there.has(name))
 }
 
-/** Of rows with the same key, an insert leaves one. Without versions nobody knows which, nor whether another came after it. */
+/**
+ * An insert keeps one of the rows with the same key. Without a version column it is unknown which one, and whether a later row
+ * replaced it.
+ */
 function traitsByVersion(engine: string, key: string, known: ReadonlySet<string>): RowTraits | undefined {
   const [, version = ''] = /^ReplacingMergeTree\(`?(\w+)`?[,)]/.exec(engine) ?? []
   if (!known.has(version)) return undefined
@@ -95,7 +98,7 @@ function traitsByVersion(engine: string, key: string, known: ReadonlySet<string>
   return { row: rowOf(quoteName(version)), rowOfStaged: rowOf(`max(${quoteName(version)})`), groupBy: key, key }
 }
 
-/** They would hide rows, and say nothing of it. Who may not see them most likely has none. */
+/** Row policies hide rows silently. A user who cannot list them is assumed to have no policies. */
 async function hasPolicies({ client, table }: SinkParts, signal: AbortSignal): Promise<boolean> {
   const tables = `'', ${quoteText(table.table)}`
   const text =
@@ -110,13 +113,13 @@ async function hasPolicies({ client, table }: SinkParts, signal: AbortSignal): P
   return Number(found?.policies ?? 0) > 0
 }
 
-/** As no column of a user is called. */
+/** Names that no user column has. */
 interface Sample {
   _penstock_place: string
   _penstock_row: string
 }
 
-/** The partitions that lack their rows. */
+/** Returns the partitions whose rows are missing. */
 export async function findMissing(
   parts: SinkParts,
   { row, rowOfStaged, groupBy, key }: RowTraits,
@@ -128,31 +131,31 @@ export async function findMissing(
     const options = { settings: lookSettings(parts), signal, timeoutMs: 2 * readTimeoutMs }
     return parseRows<Row>(await client.query(`${text} FORMAT JSONEachRow`, options))
   }
-  const place = partitionText(partitionKey)
+  const partition = partitionText(partitionKey)
   const samples = await read<Sample>(
-    `SELECT ${place} AS _penstock_place, toString(${rowOfStaged}) AS _penstock_row FROM ${fullName(staged)} ` +
-      (groupBy === '' ? '' : `GROUP BY ${place}, ${groupBy} `) +
-      // By their hashes: rows that come first may be alike, such as those that a source begins with each time.
+    `SELECT ${partition} AS _penstock_place, toString(${rowOfStaged}) AS _penstock_row FROM ${fullName(staged)} ` +
+      (groupBy === '' ? '' : `GROUP BY ${partition}, ${groupBy} `) +
+      // Ordered by hash: the first rows may be alike in every batch.
       `ORDER BY ${rowOfStaged} LIMIT ${sampledRows} BY _penstock_place LIMIT ${mostSamples}`,
   )
-  if (samples.length === 0) throw forgotten(client)
-  const wanted = [...new Set(samples.map((sample) => sample._penstock_row))].join(', ')
-  const among = `${row} IN (${wanted})`
+  if (samples.length === 0) throw stagedRowsLost(client)
+  const sampled = [...new Set(samples.map((sample) => sample._penstock_row))].join(', ')
+  const among = `${row} IN (${sampled})`
   const within = key === '' ? '' : `(${key}) IN (SELECT ${key} FROM ${fullName(staged)} WHERE ${among}) AND `
   const there = await read<Pick<Sample, '_penstock_row'>>(
     `SELECT DISTINCT toString(${row}) AS _penstock_row FROM ${fullName(table)} WHERE ${within}${among}`,
   )
   const found = new Set(there.map((one) => one._penstock_row))
-  const byPlace = Map.groupBy(samples, (sample) => sample._penstock_place)
-  return [...byPlace].filter(([, some]) => !isThere(some, found)).map(([name]) => name)
+  const byPartition = Map.groupBy(samples, (sample) => sample._penstock_place)
+  return [...byPartition].filter(([, some]) => !isThere(some, found)).map(([name]) => name)
 }
 
-/** Some rows may be like others that were there before, and some may be gone already, by a TTL. */
+/** Half of the samples are enough: rows may equal older ones, or have been removed by a TTL. */
 function isThere(samples: Sample[], found: ReadonlySet<string>): boolean {
   return 2 * samples.filter((sample) => found.has(sample._penstock_row)).length >= samples.length
 }
 
-/** An answer is whole and of now, or an error; whatever the profile of the user says. */
+/** The answer must be complete and current, or an error, whatever the user's profile sets. */
 function lookSettings({ capabilities: { hasSetting } }: SinkParts): EngineSettings {
   return known(hasSetting, {
     final: 0,

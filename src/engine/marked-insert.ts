@@ -1,9 +1,10 @@
-// Exactly once on engines that do not know tokens: a column says of every row which batch it came with. The rows of one block that
-// go into one partition are there together or not at all, so a repeated batch fills the partitions that have nothing of it.
+// Exactly once without insert tokens: a marker column stores the batch of every row. The rows of one block and partition are written
+// together or not at all, so a repeated batch fills the partitions without any row of it.
 import type { Insert, InsertOutcome } from './engine.ts'
-import { fence, mayInsert, mustBeOurs } from './fence.ts'
+import { assertNotTakenOver, fence, mayInsert } from './fence.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
+import { commentOf } from './running-queries.ts'
 import { fullName } from './side-tables.ts'
 import {
   move,
@@ -15,7 +16,6 @@ import {
   withStagingTable,
 } from './staged-insert.ts'
 import { markerColumn, markerOf } from './table-delivery.ts'
-import { commentOf } from './under-way.ts'
 import { insertByView } from './view-insert.ts'
 
 export async function insertMarked(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
@@ -27,7 +27,7 @@ async function insertMarkedStaged(parts: SinkParts, insert: Insert, signal: Abor
   return await withStaged(parts, insert, signal, async (staged) => {
     if (insert.isRepeat) await moveMissing(parts, insert, staged, signal)
     else await moveMarked(parts, insert, staged, signal)
-    await mustBeOurs(parts, insert.token, signal)
+    await assertNotTakenOver(parts, insert.token, signal)
   })
 }
 
@@ -46,8 +46,8 @@ async function moveMarked(
 }
 
 /**
- * Only what the table does not have of the batch. A row's partition can hang on columns that have defaults, so the rows go through
- * a table with the same columns first.
+ * Inserts only the partitions missing in the table. A partition key can use columns with defaults, so the rows first go through a
+ * table with the same columns.
  */
 async function moveMissing(parts: SinkParts, insert: Insert, staged: StagedRows, signal: AbortSignal): Promise<void> {
   const { table, partitionKey } = parts

@@ -1,4 +1,4 @@
-// Names and texts as they stand in a statement. Whatever they hold, each is one token.
+// Quotes names and texts for statements: whatever they contain, each is one token.
 
 const escapes: Record<string, string> = {
   '\\': '\\\\',

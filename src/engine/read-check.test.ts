@@ -17,7 +17,7 @@ const insert: Omit<Insert, 'body'> = {
   settings: defaultSettings,
 }
 
-/** An engine that fails when it is asked which rows are missing. */
+/** Uses an engine that fails when it is asked for the missing numbers. */
 async function listWith(failure: EngineError): Promise<unknown> {
   const dropped: unknown[] = []
   const parts = {
@@ -27,9 +27,9 @@ async function listWith(failure: EngineError): Promise<unknown> {
     },
     capabilities: { hasSetting: () => true, canInput: true },
     table: { database: 'pipes', table: 'events' },
-    place: { pipeId: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b', slot: 0, epoch: 1 },
+    owner: { pipeId: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b', workerIndex: 0, epoch: 1 },
     types: new Map([['id', 'UInt32']]),
-    drop: (...places: unknown[]) => dropped.push(...places),
+    drop: (...tables: unknown[]) => dropped.push(...tables),
   } as unknown as SinkParts
   const check = await openReadCheck(parts, insert, 'number', signal)
   assert.ok(check)
@@ -41,7 +41,7 @@ async function listWith(failure: EngineError): Promise<unknown> {
   }
 }
 
-it('rows are searched for in another way when the answer is too long', async () => {
+it('returns undefined when the answer is too long', async () => {
   const tooLong = new AnswerTooLong({ protocol: 'http', host: 'engine', port: 8123 } as never)
   assert.equal(await listWith(tooLong), undefined)
   assert.equal(await listWith(new EngineError('user', 'refused')), undefined)

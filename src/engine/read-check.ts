@@ -1,5 +1,5 @@
-// Which rows of a body the engine rejects, in two statements for each part of it however many they are: the rows are numbered, the
-// engine reads them and skips those with errors, and returns the numbers that are missing and those that violate a constraint.
+// Finds the rejected rows of a body with two statements per part, however many they are. Rows are numbered; ClickHouse reads them and
+// skips invalid ones. The missing numbers, and those that violate a constraint, are the rejected rows.
 import { EngineError, type Insert, type ReadCheck, type RejectedNumber } from './engine.ts'
 import { AnswerTooLong } from './exchange.ts'
 import { comesInPieces, known } from './insert-settings.ts'
@@ -23,7 +23,7 @@ export async function openReadCheck(
   const canSkip = Object.keys(skipErrors).every((name) => capabilities.hasSetting(name))
   if (!canSkip || comesInPieces(insert.format)) return undefined
   const more = known(capabilities.hasSetting, skipErrors)
-  const opened = await unlessRefused(async () => {
+  const opened = await unlessRejected(async () => {
     const text = capabilities.canInput
       ? await byInput(parts, insert, numberField, signal)
       : byTable(insert, numberField)
@@ -34,7 +34,7 @@ export async function openReadCheck(
   const { text, staging } = opened
   return {
     listRejected: (body, range) =>
-      unlessRefused(async () => {
+      unlessRejected(async () => {
         const { writtenRows } = await sendRows(
           parts,
           text.fill(staging, range),
@@ -58,13 +58,13 @@ function rejectedIn(answer: string, constraints: Constraint[]): RejectedNumber[]
   })
 }
 
-/** Undefined when not only single rows are to blame. */
-async function unlessRefused<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
+/** Undefined when the failure is not about single rows. */
+async function unlessRejected<Result>(ask: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await ask()
   } catch (error) {
-    const isRefused = error instanceof EngineError && (error.kind !== 'passing' || error instanceof AnswerTooLong)
-    if (isRefused) return undefined
+    const isRejected = error instanceof EngineError && (error.kind !== 'passing' || error instanceof AnswerTooLong)
+    if (isRejected) return undefined
     throw error
   }
 }
@@ -77,14 +77,14 @@ interface NumberRange {
 interface Texts {
   create(name: string): string
   fill(staging: TableRef, range: NumberRange): string
-  /** Numbers, each with the place of the violated constraint, from 1, or with 0. */
+  /** Rejected numbers, each with the 1-based index of the violated constraint, or with 0. */
   list(staging: TableRef, range: NumberRange): string
   constraints: Constraint[]
-  /** Whether nothing is rejected when all rows were written. */
+  /** Whether no row is rejected when all rows were written. */
   isComplete: boolean
 }
 
-/** All fields are read as the insert reads them; `ignore` has the engine read those that are not kept. */
+/** Reads all fields as the insert does; `ignore` makes ClickHouse parse fields that are not stored. */
 async function byInput(
   { client, table, types }: SinkParts,
   { format, fields, columns }: Omit<Insert, 'body'>,
@@ -101,7 +101,7 @@ async function byInput(
   const into = listOf([numberField, ...kept.map(({ column }) => column)])
   const selected = listOf([numberField, ...kept.map(({ field }) => field)])
   const isViolated = constraints.map(({ expression }) => `ifNull((${expression}), 0) = 0`)
-  // No column of the table has this name.
+  // A name that no column has.
   const violated = quoteName(`${numberField}_violated`)
   const firstViolated = `multiIf(${isViolated.map((condition, at) => `${condition}, ${at + 1}`).join(', ')}, 0)`
   return {

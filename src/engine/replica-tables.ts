@@ -1,5 +1,4 @@
-// What replication asks of an engine beside inserts: which types it has, what a table looks like now, rows that were truncated at
-// the source, and a table that takes the place of another.
+// Table operations for replication: available types, current columns, truncation at the source, and swapping a reloaded table in.
 import type { Egress } from '../lib/egress.ts'
 import { loadCapabilities } from './capabilities.ts'
 import type { EngineAccess } from './check.ts'
@@ -19,7 +18,7 @@ import {
 import { openSink } from './sink.ts'
 import { addColumnStatement, listColumnsStatement } from './table-statements.ts'
 
-/** Which of the newer types it knows. */
+/** Newer types that the engine has. */
 export interface TypeAbilities {
   hasBool: boolean
   hasDate32: boolean
@@ -28,11 +27,11 @@ export interface TypeAbilities {
 }
 
 export interface Tombstones {
-  /** By which rows are told apart; the others get their defaults. */
+  /** Columns that identify a row; the others get their defaults. */
   keyColumns: string[]
   versionColumn: string
   deletedColumn: string
-  /** Rows that are older are deleted at this version. */
+  /** Rows with an older version are marked deleted with this one. */
   version: bigint
 }
 
@@ -40,19 +39,19 @@ export interface Tombstones {
 export interface ReplicaTables {
   readonly abilities: TypeAbilities
   openSink(table: EngineTable, signal: AbortSignal): Promise<Sink>
-  /** Empty when there is no such table. */
-  listColumns(place: TableRef, signal: AbortSignal): Promise<EngineColumn[]>
-  hasRows(place: TableRef, signal: AbortSignal): Promise<boolean>
-  /** With the columns, keys and settings of the other one, and none of its rows. */
-  createLike(place: TableRef, other: TableRef, signal: AbortSignal): Promise<void>
-  /** Marks every row of a ReplacingMergeTree as deleted that is older; again changes nothing. */
-  bury(place: TableRef, tombstones: Tombstones, signal: AbortSignal): Promise<void>
-  /** `shadow` is called `table` from now on; what was called so is dropped. Again, when that has been done, changes nothing. */
-  swap(places: { table: TableRef; shadow: TableRef }, signal: AbortSignal): Promise<void>
-  drop(place: TableRef, signal: AbortSignal): Promise<void>
-  /** For the user to run, so that what was in a column goes on under another name. */
-  renameStatement(place: TableRef, before: string, now: EngineColumn): string
-  /** With all sinks that are open. */
+  /** Empty when the table does not exist. */
+  listColumns(table: TableRef, signal: AbortSignal): Promise<EngineColumn[]>
+  hasRows(table: TableRef, signal: AbortSignal): Promise<boolean>
+  /** Creates an empty table with the columns, keys and settings of `other`. */
+  createLike(table: TableRef, other: TableRef, signal: AbortSignal): Promise<void>
+  /** Marks all older rows of a ReplacingMergeTree as deleted; idempotent. */
+  markOlderDeleted(table: TableRef, tombstones: Tombstones, signal: AbortSignal): Promise<void>
+  /** Renames `shadow` to `table` and drops the previous `table`; idempotent. */
+  swap(tables: { table: TableRef; shadow: TableRef }, signal: AbortSignal): Promise<void>
+  drop(table: TableRef, signal: AbortSignal): Promise<void>
+  /** Statement for the user, to keep the values of a renamed column. */
+  renameStatement(table: TableRef, before: string, now: EngineColumn): string
+  /** Closes all open sinks too. */
   close(): Promise<void>
 }
 
@@ -60,7 +59,7 @@ export interface ReplicaTables {
 export async function openReplicaTables(
   egress: Egress,
   access: EngineAccess,
-  place: SinkOwner,
+  owner: SinkOwner,
   { signal }: { signal: AbortSignal },
 ): Promise<ReplicaTables> {
   const client = openEngineClient(egress, access)
@@ -80,7 +79,7 @@ export async function openReplicaTables(
         mostDecimalDigits: types.has('Decimal256') ? 76 : 38,
       },
       async openSink(table, opening) {
-        const sink = await openSink(egress, access, table, place, { signal: opening })
+        const sink = await openSink(egress, access, table, owner, { signal: opening })
         sinks.add(sink)
         return {
           ...sink,
@@ -100,12 +99,12 @@ export async function openReplicaTables(
       async createLike(table, other, creating) {
         await client.query(`CREATE TABLE IF NOT EXISTS ${fullName(table)} AS ${fullName(other)}`, { signal: creating })
       },
-      async bury(table, tombstones, burying) {
-        await client.query(buryText(table, tombstones), { signal: burying, timeoutMs: buryTimeoutMs })
+      async markOlderDeleted(table, tombstones, marking) {
+        await client.query(markDeletedText(table, tombstones), { signal: marking, timeoutMs: markDeletedTimeoutMs })
       },
       async swap({ table, shadow }, swapping) {
         const old = { ...shadow, table: `${shadow.table}_old` }
-        // Once it has its new name, it is not there under the old one.
+        // After the rename, `shadow` does not exist.
         if ((await listColumns(shadow, swapping)).length > 0) {
           const isFirst = (await listColumns(table, swapping)).length === 0
           const aside = isFirst ? '' : `${fullName(table)} TO ${fullName(old)}, `
@@ -131,11 +130,11 @@ export async function openReplicaTables(
   }
 }
 
-/** The table is read as a whole. */
-const buryTimeoutMs = 3_600_000
+/** The statement reads the whole table. */
+const markDeletedTimeoutMs = 3_600_000
 
-function buryText(place: TableRef, { keyColumns, versionColumn, deletedColumn, version }: Tombstones): string {
-  const [name, versionName, deletedName] = [fullName(place), quoteName(versionColumn), quoteName(deletedColumn)]
+function markDeletedText(table: TableRef, { keyColumns, versionColumn, deletedColumn, version }: Tombstones): string {
+  const [name, versionName, deletedName] = [fullName(table), quoteName(versionColumn), quoteName(deletedColumn)]
   return (
     `INSERT INTO ${name} (${listOf([...keyColumns, versionColumn, deletedColumn])}) ` +
     `SELECT ${listOf(keyColumns)}, toUInt64(${quoteText(String(version))}), toUInt8(1) FROM ${name} FINAL ` +
@@ -144,5 +143,5 @@ function buryText(place: TableRef, { keyColumns, versionColumn, deletedColumn, v
 }
 
 function lostShadow(shadow: TableRef): EngineError {
-  return new EngineError('user', `the engine has neither ${fullName(shadow)} nor the table whose place it takes`)
+  return new EngineError('user', `the engine has neither ${fullName(shadow)} nor the table that it replaces`)
 }

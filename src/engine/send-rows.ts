@@ -1,6 +1,6 @@
-// Sends the rows of an insert with the settings that they are read by.
+// Sends the rows of an insert with its settings.
 import type { Capabilities } from './capabilities.ts'
-import { placeOf } from './check.ts'
+import { addressText } from './check.ts'
 import type { EngineClient, EngineSettings, SentRows } from './client.ts'
 import { EngineError, type Insert } from './engine.ts'
 import { bodySettings, comesInPieces } from './insert-settings.ts'
@@ -20,11 +20,11 @@ export async function sendRows(
   }
 }
 
-/** What the libraries that read these formats throw has no number of its own in the engine. */
+/** Exceptions of the libraries that read these formats have no ClickHouse error code of their own. */
 function isFaultOfReader({ format }: Insert, error: unknown): error is EngineError {
   return error instanceof EngineError && comesInPieces(format) && /^Code: 100[0-2]\b/.test(error.detail)
 }
 
 function unreadable({ access }: EngineClient, { format }: Insert, { detail }: EngineError): EngineError {
-  return new EngineError('data', `the engine at ${placeOf(access)} cannot read this as ${format}`, detail)
+  return new EngineError('data', `the engine at ${addressText(access)} cannot read this as ${format}`, detail)
 }

@@ -1,5 +1,5 @@
-// The tables that Penstock keeps beside a table of the user, and what they are called. A name tells whose it is, so that whoever
-// comes later finds what somebody else has left.
+// Tables that Penstock creates beside a user's table. Their names contain their owner, so that a later worker finds tables that were
+// left.
 import { createHash } from 'node:crypto'
 import type { Capabilities } from './capabilities.ts'
 import type { EngineClient } from './client.ts'
@@ -11,14 +11,14 @@ export interface TableRef {
   table: string
 }
 
-/** Whose sink it is. An `epoch` is unique among all sinks there ever were of the pipe, and grows. */
+/** Worker that a sink belongs to. An `epoch` is unique among all sinks of the pipe, and grows. */
 export interface SinkOwner {
   pipeId: string
-  slot: number
+  workerIndex: number
   epoch: number
 }
 
-/** As a statement names it. */
+/** Quoted name for statements. */
 export function fullName({ database, table }: TableRef): string {
   return `${quoteName(database)}.${quoteName(table)}`
 }
@@ -31,24 +31,28 @@ export function fenceTable({ database, table }: TableRef): TableRef {
   return { database, table: besideName(table, 'fence') }
 }
 
-/** Of one sink, for as long as it is open; `mark` makes the name unlike that of another sink of the same place. */
-export function checkTable({ database, table }: TableRef, { pipeId, slot, epoch }: SinkOwner, mark: string): TableRef {
-  return { database, table: besideName(table, `${shortId(pipeId)}_${slot}_${epoch}_check_${mark}`) }
+/** Check table of one open sink; `mark` makes its name unique among sinks of the same owner. */
+export function checkTable(
+  { database, table }: TableRef,
+  { pipeId, workerIndex, epoch }: SinkOwner,
+  mark: string,
+): TableRef {
+  return { database, table: besideName(table, `${shortId(pipeId)}_${workerIndex}_${epoch}_check_${mark}`) }
 }
 
 export type StagingPurpose = 'rows' | 'typed' | 'view' | 'numbers'
 
-/** Of one attempt at one delivery; `attempt` makes the name unlike that of every other attempt. */
+/** Staging table of one attempt to insert a batch; `attempt` makes its name unique. */
 export function stagingTable(
   { database, table }: TableRef,
-  { pipeId, slot, epoch }: SinkOwner,
+  { pipeId, workerIndex, epoch }: SinkOwner,
   { token, attempt, purpose }: { token: string; attempt: string; purpose: StagingPurpose },
 ): TableRef {
-  const name = `${shortId(pipeId)}_${slot}_${epoch}_${tokenMark(token)}_${attempt}_${purpose}`
+  const name = `${shortId(pipeId)}_${workerIndex}_${epoch}_${tokenMark(token)}_${attempt}_${purpose}`
   return { database, table: besideName(table, name) }
 }
 
-/** What anybody has staged for a delivery; in the order in which it is to be dropped. */
+/** Staging tables of any worker for a batch, in the order in which they must be dropped. */
 export async function listStaged(
   client: EngineClient,
   table: TableRef,
@@ -56,38 +60,36 @@ export async function listStaged(
   signal: AbortSignal,
 ): Promise<TableRef[]> {
   const mark = tokenMark(token)
-  const places = await listOfPipe(client, table, pipeId, signal)
-  return places.filter(({ parts }) => parts[2] === mark).map(({ place }) => place)
+  const found = await listOfPipe(client, table, pipeId, signal)
+  return found.filter(({ parts }) => parts[2] === mark).map(({ ref }) => ref)
 }
 
-/** Longer than anything is staged. */
+/** Longer than any table is staged. */
 const forgottenAfterSeconds = 3_600
 
-/** What sinks have left that had this place before, or that ended without closing, also in a slot that is no more. */
+/** Tables left by sinks with earlier epochs: of the same worker index, check tables of any, and old staging tables of any. */
 export async function listLeft(
   client: EngineClient,
   table: TableRef,
-  { pipeId, slot, epoch }: SinkOwner,
+  { pipeId, workerIndex, epoch }: SinkOwner,
   signal: AbortSignal,
 ): Promise<TableRef[]> {
-  const places = await listOfPipe(client, table, pipeId, signal)
-  // A check table is made again by whoever misses it; what another slot has staged may be on its way.
+  const found = await listOfPipe(client, table, pipeId, signal)
+  // Check tables are recreated when missing; staging tables of another worker may be in use.
   const isLeft = (parts: string[]): boolean =>
-    Number(parts[1]) < epoch && (Number(parts[0]) === slot || parts[2] === 'check')
+    Number(parts[1]) < epoch && (Number(parts[0]) === workerIndex || parts[2] === 'check')
   const isForgotten = (parts: string[], ageSeconds: number): boolean =>
     parts[2] !== 'check' && ageSeconds > forgottenAfterSeconds
-  return places
-    .filter(({ parts, ageSeconds }) => isLeft(parts) || isForgotten(parts, ageSeconds))
-    .map(({ place }) => place)
+  return found.filter(({ parts, ageSeconds }) => isLeft(parts) || isForgotten(parts, ageSeconds)).map(({ ref }) => ref)
 }
 
-/** By their names: what rows are sent into comes before the view that hands them on, so that none are sent into it without the view. */
+/** Ordered by name: `_rows` comes before the view that reads from it, so that no rows are sent without the view. */
 async function listOfPipe(
   client: EngineClient,
   { database, table }: TableRef,
   pipeId: string,
   signal: AbortSignal,
-): Promise<{ place: TableRef; parts: string[]; ageSeconds: number }[]> {
+): Promise<{ ref: TableRef; parts: string[]; ageSeconds: number }[]> {
   const prefix = `${besideName(table, shortId(pipeId))}_`
   const answer = await queryTables(
     client,
@@ -97,42 +99,45 @@ async function listOfPipe(
     signal,
   )
   return parseRows<{ name: string; made: number; asked: number }>(answer).map(({ name, made, asked }) => ({
-    place: { database, table: name },
+    ref: { database, table: name },
     parts: name.slice(prefix.length).split('_'),
-    // An engine that does not know it says 1970.
+    // ClickHouse without the value returns 1970.
     ageSeconds: made === 0 ? 0 : asked - made,
   }))
 }
 
-const mostQuestions = 10
+const maxAttempts = 10
 
-/** Of `system.tables`. While a table is dropped, engines of before may answer that it does not exist, and nothing else. */
+/**
+ * Queries `system.tables` or `system.columns`. ClickHouse older than 23.3 may fail with UNKNOWN_TABLE while any table is being
+ * dropped.
+ */
 export async function queryTables(
   client: EngineClient,
   text: string,
   signal: AbortSignal | undefined,
 ): Promise<string> {
-  for (let question = 1; ; question++) {
+  for (let attempt = 1; ; attempt++) {
     try {
       return await client.query(text, { signal })
     } catch (error) {
       const isGone = error instanceof EngineError && /^Code: 60\b/.test(error.detail)
-      if (!isGone || question === mostQuestions) throw error
+      if (!isGone || attempt === maxAttempts) throw error
     }
   }
 }
 
-/** Some engines wait until nothing reads from the table or writes into it any more; that cannot be relied on. */
+/** Not all versions wait until no query uses the table. */
 export async function dropTable(
   client: EngineClient,
   capabilities: Capabilities,
-  place: TableRef,
+  table: TableRef,
   options: { signal?: AbortSignal; timeoutMs?: number },
 ): Promise<void> {
-  await client.query(`DROP TABLE IF EXISTS ${fullName(place)}${capabilities.canDropSync ? ' SYNC' : ''}`, options)
+  await client.query(`DROP TABLE IF EXISTS ${fullName(table)}${capabilities.canDropSync ? ' SYNC' : ''}`, options)
 }
 
-/** Of an answer in the format JSONEachRow. */
+/** Parses an answer in the format JSONEachRow. */
 export function parseRows<Row>(answer: string): Row[] {
   return answer
     .split('\n')
@@ -140,7 +145,7 @@ export function parseRows<Row>(answer: string): Row[] {
     .map((line) => JSON.parse(line) as Row)
 }
 
-/** A name in a folder has at most 255 bytes, and the engine writes three for one that is not a letter or a digit. */
+/** A file name has at most 255 bytes; ClickHouse escapes each byte that is not a letter or digit as three. */
 const maxNameBytes = 120
 
 function besideName(table: string, rest: string): string {
@@ -158,7 +163,7 @@ function shortId(pipeId: string): string {
   return pipeId.replaceAll('-', '').slice(0, 12)
 }
 
-/** Tells the batch from every other of any pipe. */
+/** Identifies the batch among all batches of all pipes. */
 export function batchMark({ pipeId }: SinkOwner, token: string): string {
   return `${shortId(pipeId)}_${tokenMark(token)}`
 }

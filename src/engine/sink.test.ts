@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import type { TestEngine } from '../../test/engine-front.ts'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import type { TestEngine } from '../../test/fakes/engine-front.ts'
+import { type PaperEngine, startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { EngineError, type EngineTable, type Insert, type Sink } from './engine.ts'
@@ -45,7 +45,7 @@ function insertOf(token: string, more: Partial<Insert> = {}): Insert {
 
 const isPassing = (error: unknown): boolean => error instanceof EngineError && error.kind === 'passing'
 
-/** Every statement that an insert is made of. */
+/** The statements of each kind of insert. */
 const statements = {
   withTokens: [/^INSERT/],
   throughView: [
@@ -64,7 +64,7 @@ const statements = {
     /^SELECT count\(\) AS fences/,
     /^SELECT count\(\) AS staged/,
   ],
-  /** Of a repeated one, beside those. */
+  /** Additional statements of a repeated insert. */
   ofRepeat: [
     /^INSERT INTO .*_fence`/,
     /^SELECT name, .* FROM system\.tables/,
@@ -76,15 +76,15 @@ const statements = {
 }
 
 const kinds = [
-  { what: 'with tokens', hasTokens: true, hasExpression: false },
-  { what: 'without tokens', hasTokens: false, hasExpression: false },
-  { what: 'without tokens, for a table that computes a column,', hasTokens: false, hasExpression: true },
+  { kind: 'with tokens', hasTokens: true, hasExpression: false },
+  { kind: 'without tokens', hasTokens: false, hasExpression: false },
+  { kind: 'without tokens, for a table that computes a column,', hasTokens: false, hasExpression: true },
 ]
 
-for (const { what, hasTokens, hasExpression } of kinds) {
-  describe(`a sink on an engine ${what}`, () => {
+for (const { kind, hasTokens, hasExpression } of kinds) {
+  describe(`a sink on an engine ${kind}`, () => {
     let engine: TestEngine
-    /** The same, as one on paper. */
+    /** The same engine as a PaperEngine. */
     let paper: PaperEngine
     const isThroughView = !hasTokens && !hasExpression
     let tables = 0
@@ -112,7 +112,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       const { protocol, host, port, username, password } = engine
       const access = { protocol, host, port, username, password: new Secret(password) }
       epochs += 1
-      return openSink(egress, access, table, { pipeId, slot: 0, epoch: epochs }, { signal: never })
+      return openSink(egress, access, table, { pipeId, workerIndex: 0, epoch: epochs }, { signal: never })
     }
 
     async function withSink(table: EngineTable, use: (sink: Sink) => Promise<unknown>): Promise<void> {
@@ -133,7 +133,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       await withSink(table, async (sink) => {
         assert.deepEqual(sink.delivery, { delivery: 'exactly_once' })
         const { rows, sentBytes } = await sink.insert(insertOf('a'), never)
-        // Of what goes through a view, the engine does not tell.
+        // The engine does not report rows that go through a view.
         assert.equal(rows, isThroughView ? undefined : 4)
         assert.ok(sentBytes > 0)
         await sink.insert(insertOf('a', { isRepeat: true }), never)
@@ -165,7 +165,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
           const table = await newTable()
           await withSink(table, async (sink) => {
             engine.cutNext({ matching: isThroughView ? statements.throughView[3]! : statements.staged[3]! })
-            // What is staged stays there, so that there is something to drop.
+            // Keeps the staging tables, so that there is something to drop.
             engine.failNext({ matching: /^DROP TABLE/, code: 159, times: 2 })
             await assert.rejects(sink.insert(insertOf('a'), never), isPassing)
           })
@@ -179,17 +179,17 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       }
     }
 
-    it('keeps out one whose place was taken, wherever it stood still', async () => {
+    it('fences off a worker that was replaced, at whatever statement it paused', async () => {
       for (const statement of first) {
         const table = await newTable()
-        const zombie = await open(table)
+        const replaced = await open(table)
         engine.delayNext({ matching: statement, delayMs: 300 })
         const from = engine.queries.length
-        const late = zombie.insert(insertOf('a'), never).catch((error: unknown) => error)
+        const late = replaced.insert(insertOf('a'), never).catch((error: unknown) => error)
         while (!engine.queries.slice(from).some(({ query }) => statement.test(query))) await wait(1)
         await withSink(table, (sink) => sink.insert(insertOf('a', { isRepeat: true }), never))
         await late
-        await zombie.close()
+        await replaced.close()
         assert.deepEqual(await ids(table), [1, 1, 2, 3], String(statement))
       }
     })
@@ -205,7 +205,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       })
     })
 
-    it('does not take for stored what the engine has forgotten', { skip: !hasExpression }, async () => {
+    it('rejects when the engine has lost the staged rows', { skip: !hasExpression }, async () => {
       const table = await newTable()
       await withSink(table, async (sink) => {
         for (const statement of [statements.staged[2]!, statements.staged[3]!]) {
@@ -214,7 +214,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
           while (!engine.queries.at(-1)?.query.match(statement)) await new Promise(setImmediate)
           await wait(50)
           const staged = (await tablesBeside(table)).filter((name) => name.endsWith('_rows'))
-          // As after a restart.
+          // Like after a restart.
           for (const name of staged) paper.tables.get(`default.${name}`)!.rows = []
           await inserted
           assert.deepEqual(await ids(table), [])
@@ -224,7 +224,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       })
     })
 
-    it('does not take for stored what was sent when the view was gone', { skip: !isThroughView }, async () => {
+    it('rejects when the view was dropped before the rows were sent', { skip: !isThroughView }, async () => {
       const table = await newTable()
       await withSink(table, async (sink) => {
         const sent = statements.throughView[3]!
@@ -241,7 +241,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
-    it('reads nulls after all, and from then on at once', { skip: !isThroughView }, async () => {
+    it('retries with Nullable fields after a null, and uses them from then on', { skip: !isThroughView }, async () => {
       const table = await newTable()
       const fillings = (): number => engine.queries.filter(({ query }) => /^INSERT.*_rows`.* FORMAT/.test(query)).length
       const withNull = { body: () => [Buffer.from('{"id":4,"day":"2026-04-01","note":null}')] }
@@ -264,7 +264,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       )
     })
 
-    it('goes another way when the table has views or expressions, or names mean two things', {
+    it('uses a staging table when the table has views or expressions, or names are ambiguous', {
       skip: !isThroughView,
     }, async () => {
       const views = (): number => engine.queries.filter(({ query }) => query.startsWith('CREATE MATERIALIZED')).length
@@ -307,7 +307,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.equal((await engine.rows('seen')).length, 4)
     })
 
-    it('takes the long way for good when the engine makes no view', { skip: !isThroughView }, async () => {
+    it('stays with staging tables when the engine does not create views', { skip: !isThroughView }, async () => {
       const table = await newTable()
       await withSink(table, async (sink) => {
         engine.failNext({ matching: /^CREATE MATERIALIZED VIEW/, code: 291 })
@@ -320,7 +320,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.equal((await ids(table)).length, 8)
     })
 
-    it('asks again for the tables when one goes meanwhile', { skip: hasTokens }, async () => {
+    it('asks again for the tables when one is being dropped', { skip: hasTokens }, async () => {
       const table = await newTable()
       engine.failNext({ matching: /^SELECT name, toUnix.* FROM system\.tables/, code: 60, status: 404, times: 3 })
       await withSink(table, async (sink) => {
@@ -335,7 +335,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
-    it('sends nothing before it may, and has made ready what it needs', async () => {
+    it('creates side tables before mayBegin resolves, and sends no rows before', async () => {
       const table = await newTable()
       const rowsSent = (): boolean => engine.queries.slice(from).some(({ query }) => /^INSERT .* FORMAT/.test(query))
       const isReady = (name: string): boolean => name.endsWith(isThroughView ? '_view' : '_rows')
@@ -364,7 +364,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(await ids(table), [])
     })
 
-    it('promises less where it cannot see what is under way', { skip: hasTokens }, async () => {
+    it('guarantees at least once where it cannot list running queries', { skip: hasTokens }, async () => {
       const table = await newTable()
       engine.failNext({ matching: /system\.processes/, code: 497 })
       await withSink(table, async (sink) => {
@@ -378,7 +378,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(await ids(table), [1, 1, 2, 3])
     })
 
-    it('drops what it could not drop at first', { skip: hasTokens }, async () => {
+    it('retries drops that failed', { skip: hasTokens }, async () => {
       const table = await newTable()
       const staged = async () => (await tablesBeside(table)).filter((name) => name.endsWith('_rows'))
       const sink = await open(table)
@@ -414,7 +414,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       assert.deepEqual(await ids(table), [])
     })
 
-    it('leaves no table behind but the fence, and removes what another has left', async () => {
+    it('leaves no table behind but the fence, and drops the tables that another sink left', async () => {
       const table = await newTable()
       const old = `${table.table}_penstock_0198a1b2c3d4_0_0`
       await engine.run(`CREATE TABLE ${old}_check_x (a UInt8) ENGINE = Memory`)
@@ -430,7 +430,7 @@ for (const { what, hasTokens, hasExpression } of kinds) {
       ])
     })
 
-    it('tells rows that the engine does not take from troubles of the engine, and keeps none that are tried out', async () => {
+    it('distinguishes rejected rows from failures of the engine, and stores no rows that are tried out', async () => {
       const table = await newTable()
       await withSink(table, async (sink) => {
         const bad = insertOf('a', { body: () => [Buffer.from('{"id":"many"}')] })
@@ -479,9 +479,9 @@ for (const { what, hasTokens, hasExpression } of kinds) {
     it('says so when the engine does not read a format', { skip: hasTokens }, async () => {
       await withSink(await newTable(), async (sink) => {
         const insert = insertOf('a', { format: 'Avro' })
-        const told = { kind: 'user', message: new RegExp(`127.0.0.1:${engine.port} does not read Avro`) }
-        await assert.rejects(sink.insert(insert, never), told)
-        await assert.rejects(sink.tryOut(insert, never), told)
+        const expected = { kind: 'user', message: new RegExp(`127.0.0.1:${engine.port} does not read Avro`) }
+        await assert.rejects(sink.insert(insert, never), expected)
+        await assert.rejects(sink.tryOut(insert, never), expected)
       })
     })
 

@@ -1,11 +1,10 @@
-// Where the rows of a worker go: a table of an engine, made ready, into which each batch goes exactly once by the best means that
-// the engine and the table have.
+// Opens the sink of a worker: prepares the table, and chooses the insert method with the best delivery guarantee.
 import { randomBytes } from 'node:crypto'
 import type { Egress } from '../lib/egress.ts'
 import { loadCapabilities } from './capabilities.ts'
-import { type EngineAccess, placeOf } from './check.ts'
+import { addressText, type EngineAccess } from './check.ts'
 import { openEngineClient } from './client.ts'
-import { type Dropper, makeDropper } from './dropper.ts'
+import { type Dropper, makeDropper } from './drop-tables.ts'
 import {
   type Delivery,
   EngineError,
@@ -19,19 +18,19 @@ import { makeFence } from './fence.ts'
 import { makeBadRowKeeper } from './keep-bad-rows.ts'
 import { insertMarked } from './marked-insert.ts'
 import { openReadCheck } from './read-check.ts'
+import { findMissingGrant } from './running-queries.ts'
 import { checkTable, dropTable, listLeft, type SinkOwner, type TableRef } from './side-tables.ts'
 import { insertStaged, type SinkParts } from './staged-insert.ts'
 import { makeTableReady, type ReadyTable } from './tables.ts'
 import { insertByToken } from './token-insert.ts'
 import { tryOut } from './try-out.ts'
-import { findBlindness } from './under-way.ts'
 
-/** Makes the table ready. Rejects with an EngineError. */
+/** Prepares the table. Rejects with an EngineError. */
 export async function openSink(
   egress: Egress,
   access: EngineAccess,
   table: EngineTable,
-  place: SinkOwner,
+  owner: SinkOwner,
   { signal }: { signal: AbortSignal },
 ): Promise<OpenedSink> {
   const client = openEngineClient(egress, access)
@@ -39,15 +38,15 @@ export async function openSink(
     const capabilities = await loadCapabilities(client, signal)
     const ready = await makeTableReady(client, capabilities, table, signal)
     const dropper = makeDropper(client, capabilities)
-    const blindness = isMarked(ready) ? await findBlindness({ client, place }, signal) : undefined
-    const isBlind = blindness !== undefined
-    const parts = partsOf({ client, capabilities, place, isBlind, drop: dropper.drop }, ready)
+    const missingGrant = isMarked(ready) ? await findMissingGrant({ client, owner }, signal) : undefined
+    const cannotListQueries = missingGrant !== undefined
+    const parts = partsOf({ client, capabilities, owner, cannotListQueries, drop: dropper.drop }, ready)
     const insert = await chooseInsert(parts, ready, signal)
-    for (const left of await listLeft(client, parts.table, place, signal)) {
+    for (const left of await listLeft(client, parts.table, owner, signal)) {
       await dropTable(client, capabilities, left, { signal })
     }
     const errorsFor = { ...parts.table, table: table.errorsFor ?? table.table }
-    const delivery = deliveryWith(ready.delivery, blindness)
+    const delivery = deliveryWith(ready.delivery, missingGrant)
     return { ...sinkOf(parts, { errorsFor, insert, delivery, dropper }), isTableNew: ready.isNew }
   } catch (error) {
     client.close()
@@ -56,7 +55,7 @@ export async function openSink(
 }
 
 function partsOf(
-  opened: Pick<SinkParts, 'client' | 'capabilities' | 'place' | 'isBlind' | 'drop'>,
+  opened: Pick<SinkParts, 'client' | 'capabilities' | 'owner' | 'cannotListQueries' | 'drop'>,
   { database, table, columns, partitionKey, areTokensFirst }: ReadyTable,
 ): SinkParts {
   return {
@@ -65,8 +64,8 @@ function partsOf(
     types: new Map(columns.map(({ name, type }) => [name, type])),
     partitionKey,
     areTokensFirst,
-    ways: new Map(),
-    twin: checkTable({ database, table }, opened.place, randomBytes(6).toString('hex')),
+    insertPaths: new Map(),
+    tryOutTable: checkTable({ database, table }, opened.owner, randomBytes(6).toString('hex')),
   }
 }
 
@@ -74,14 +73,14 @@ interface SinkMeans {
   insert: InsertBy
   delivery: Delivery
   dropper: Dropper
-  /** Beside which refused rows are kept. */
+  /** Table beside which rejected rows are stored. */
   errorsFor: TableRef
 }
 
 function sinkOf(parts: SinkParts, { insert, delivery, dropper, errorsFor }: SinkMeans): Sink {
-  const { client, capabilities, place } = parts
+  const { client, capabilities, owner } = parts
   const keeper = makeBadRowKeeper(client, capabilities, errorsFor)
-  let hasTwin = false
+  let hasTryOutTable = false
   return {
     delivery,
     async insert(rows, signal) {
@@ -90,13 +89,13 @@ function sinkOf(parts: SinkParts, { insert, delivery, dropper, errorsFor }: Sink
     },
     async tryOut(rows, signal) {
       checkFormat(parts, rows)
-      hasTwin = true
+      hasTryOutTable = true
       return await tryOut(parts, rows, signal)
     },
     openReadCheck: (rows, numberField, signal) => openReadCheck(parts, rows, numberField, signal),
-    keepBadRows: (rows, signal) => keeper.keep(place.pipeId, rows, signal),
+    keepBadRows: (rows, signal) => keeper.keep(owner.pipeId, rows, signal),
     async close() {
-      if (hasTwin) parts.drop(parts.twin)
+      if (hasTryOutTable) parts.drop(parts.tryOutTable)
       await dropper.finish()
       client.close()
     },
@@ -117,15 +116,15 @@ function isMarked({ keepsTokens, hasMarker }: ReadyTable): boolean {
   return !keepsTokens && hasMarker
 }
 
-function deliveryWith(delivery: Delivery, blindness: string | undefined): Delivery {
-  if (blindness === undefined || delivery.delivery === 'at_least_once') return delivery
-  return { delivery: 'at_least_once', reason: blindness }
+function deliveryWith(delivery: Delivery, missingGrant: string | undefined): Delivery {
+  if (missingGrant === undefined || delivery.delivery === 'at_least_once') return delivery
+  return { delivery: 'at_least_once', reason: missingGrant }
 }
 
 function checkFormat({ client, capabilities }: SinkParts, { format }: Insert): void {
   if (capabilities.hasFormat(format)) return
   throw new EngineError(
     'user',
-    `the engine at ${placeOf(client.access)} does not read ${format}; use an engine that does, or another format`,
+    `the engine at ${addressText(client.access)} does not read ${format}; use an engine that does, or another format`,
   )
 }

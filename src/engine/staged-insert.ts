@@ -1,9 +1,8 @@
-// Inserts by way of a table that holds the rows as they came, for engines that cannot make columns of the fields of a body, or
-// cannot know a batch again. All rows are in the staging table before the first of them goes into the table itself, and are still
-// there after the last: an engine that is started anew in between has the table without its rows.
+// Inserts through a staging table, for ClickHouse without `input` or without insert tokens. All rows are in the staging table before the
+// first is moved, and still there after the last: a restart in between empties the staging table.
 import { randomBytes } from 'node:crypto'
 import type { Capabilities } from './capabilities.ts'
-import { placeOf } from './check.ts'
+import { addressText } from './check.ts'
 import type { EngineClient } from './client.ts'
 import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
 import { moveSettings } from './insert-settings.ts'
@@ -12,39 +11,39 @@ import { quoteName } from './names.ts'
 import { sendRows } from './send-rows.ts'
 import { fullName, parseRows, type SinkOwner, type StagingPurpose, stagingTable, type TableRef } from './side-tables.ts'
 import { fillText, selectedOf, stagingText, witnessColumn, witnessText } from './staging-text.ts'
-import { insertByView, type Way } from './view-insert.ts'
+import { type InsertPath, insertByView } from './view-insert.ts'
 
-/** What the inserts of one sink have in common. */
+/** Parameters shared by all inserts of a sink. */
 export interface SinkParts {
   client: EngineClient
   capabilities: Capabilities
   table: TableRef
-  place: SinkOwner
-  /** Of the columns of the table, by their names. */
+  owner: SinkOwner
+  /** Column types of the table, by column name. */
   types: ReadonlyMap<string, string>
-  /** Empty: the table has no partitions. */
+  /** Empty when the table has no partition key. */
   partitionKey: string
-  /** Whether the table keeps tokens, and may have one without the rows that it stands for. */
+  /** Whether the table stores tokens before their rows, so that it may have a token without them. */
   areTokensFirst: boolean
-  /** For rows that are only tried out; made when it is needed. */
-  twin: TableRef
-  /** Whether the engine does not show which statements are under way. */
-  isBlind: boolean
-  /** By which way the fields of a body have come to go, by the fields. */
-  ways: Map<string, Way>
-  /** One after the other. Nobody waits for it, other than whoever closes the sink. */
-  drop(...places: TableRef[]): void
+  /** Table with the engine Null for `tryOut`; created when needed. */
+  tryOutTable: TableRef
+  /** Whether the user may not read `system.processes`. */
+  cannotListQueries: boolean
+  /** The insert path that worked last, by the fields of the body. */
+  insertPaths: Map<string, InsertPath>
+  /** Drops the tables in the background, in this order. Closing the sink waits for it. */
+  drop(...tables: TableRef[]): void
 }
 
-/** Of a row, which partition it goes into. As a text: keys of several columns, and NULL in them, are compared like any other. */
+/** The partition of a row as text, so that keys of several columns and NULL can be compared. */
 export function partitionText(partitionKey: string): string {
   return partitionKey === '' ? "''" : `toString(tuple(${partitionKey}))`
 }
 
-/** Where the rows of a statement come from. */
+/** Source of the rows of a statement. */
 export interface StagedRows {
   from: TableRef
-  /** For the columns of the insert, in their order. */
+  /** Expressions for the columns of the insert, in order. */
   selected: string
   where: string[]
 }
@@ -55,14 +54,14 @@ interface StagingOptions {
   create: (name: string) => string
 }
 
-/** Whoever makes it drops it. */
+/** The caller drops the table. */
 export async function makeStagingTable(
-  { client, table, place, drop }: SinkParts,
+  { client, table, owner, drop }: SinkParts,
   { token, purpose, create }: StagingOptions,
   signal: AbortSignal,
 ): Promise<TableRef> {
   const attempt = randomBytes(6).toString('hex')
-  const staging = stagingTable(table, place, { token, attempt, purpose })
+  const staging = stagingTable(table, owner, { token, attempt, purpose })
   try {
     await client.query(create(fullName(staging)), { signal })
     return staging
@@ -72,7 +71,7 @@ export async function makeStagingTable(
   }
 }
 
-/** Calls `use` with a table that `create` makes, and that is gone soon after. */
+/** Calls `use` with a table that `create` defines, and drops it afterwards. */
 export async function withStagingTable<Result>(
   parts: SinkParts,
   options: StagingOptions,
@@ -87,7 +86,7 @@ export async function withStagingTable<Result>(
   }
 }
 
-/** Calls `use` with all rows of the insert; what it makes of them is whole when this resolves. */
+/** Calls `use` with all rows of the insert. When it resolves, no staged row was lost in between. */
 export async function withStaged(
   parts: SinkParts,
   insert: Insert,
@@ -104,7 +103,7 @@ export async function withStaged(
   })
 }
 
-/** The rows go into `target` as one block. */
+/** Moves the rows into `target` as one block. */
 export async function moveStaged(
   parts: SinkParts,
   insert: Insert,
@@ -119,7 +118,7 @@ export async function moveStaged(
   await move(parts, text, insert, signal)
 }
 
-/** Sent as rows are: what the engine refuses is in the rows, or passes. */
+/** Sent as an insert with rows, so that errors are classified as errors of the rows. */
 export async function move(
   { client, capabilities }: SinkParts,
   text: string,
@@ -151,10 +150,10 @@ async function countStaged(
     { signal },
   )
   const [found] = parseRows<{ staged: string | number; witnesses: string | number }>(answer)
-  if (Number(found?.witnesses) !== 1) throw forgotten(client)
+  if (Number(found?.witnesses) !== 1) throw stagedRowsLost(client)
   return Number(found?.staged) - 1
 }
 
-export function forgotten({ access }: EngineClient): EngineError {
-  return new EngineError('passing', `the engine at ${placeOf(access)} was started anew in the middle of a batch`)
+export function stagedRowsLost({ access }: EngineClient): EngineError {
+  return new EngineError('passing', `the engine at ${addressText(access)} was restarted in the middle of a batch`)
 }

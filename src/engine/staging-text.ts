@@ -1,5 +1,5 @@
-// The text of an insert by way of a table that holds the fields of a body as they come, for engines of before: what they cannot
-// read as they should is read as text, and made of it afterwards.
+// Statements of an insert through a staging table, for ClickHouse older than 23.3. Types that it cannot read reliably are staged as text
+// and converted afterwards.
 import type { EngineColumn } from './engine.ts'
 import { asNullable, canBeNullable, definitionsOf, isDelimited, isNullable, listOf, type Shape } from './insert-text.ts'
 import { quoteName } from './names.ts'
@@ -12,8 +12,8 @@ export function stagingText(name: string, { format, fields }: Shape): string {
 }
 
 /**
- * Of the one row that is in such a table before the others: an engine that is started anew still has the table, and has forgotten
- * all that was in it. While the witness is there, so is every row that was staged after it.
+ * Marks the first row of a staging table. A restarted ClickHouse still has the table, but without rows. While the witness row is
+ * there, so are all rows staged after it.
  */
 export function witnessColumn(fields: EngineColumn[]): string {
   let name = '_penstock_witness'
@@ -30,7 +30,7 @@ export function fillText(staging: TableRef, { format, fields }: Shape, comment =
   return `INSERT INTO ${into} (${listOf(fields.map(({ name }) => name))}) FORMAT ${format}`
 }
 
-/** What is selected from such a table for the columns, in their order. `types` are those of the columns of the table. */
+/** Expressions selected from a staging table for the columns, in order. `types`: types of the destination columns. */
 export function selectedOf({ format, fields, columns }: Shape, types: ReadonlyMap<string, string>): string {
   const byName = new Map(fields.map((field) => [field.name, field]))
   return columns
@@ -41,20 +41,20 @@ export function selectedOf({ format, fields, columns }: Shape, types: ReadonlyMa
     .join(', ')
 }
 
-/** What is selected of one field for a column of this type. */
+/** The expression selected for a field and a column of this type. */
 export function selectedBy(format: Shape['format'], field: EngineColumn, type: string): string {
   const [name, mayBeNull] = [quoteName(field.name), isNullable(type)]
-  const moment = findMoment(format, field)
-  if (moment) return momentOf(name, moment, mayBeNull)
-  // Beneath a NULL that was read is the default of the type.
+  const parsing = findDateParsing(format, field)
+  if (parsing) return parsedText(name, parsing, mayBeNull)
+  // A NULL has the default value of the type beneath it.
   return isNullable(stagedType(format, field)) && !mayBeNull ? `assumeNotNull(${name})` : name
 }
 
 export function stagedType(format: Shape['format'], field: EngineColumn): string {
-  return findMoment(format, field) ? 'Nullable(String)' : plainType(field)
+  return findDateParsing(format, field) ? 'Nullable(String)' : plainType(field)
 }
 
-/** Engines of before have dictionary-encoded types only on request; the rows are the same without. */
+/** ClickHouse older than 23.3 allows LowCardinality only with a setting; the values are the same without it. */
 function plainType(field: EngineColumn): string {
   const { type } = asNullable(field)
   const inner = /^LowCardinality\((.*)\)$/s.exec(type)?.[1]
@@ -62,30 +62,30 @@ function plainType(field: EngineColumn): string {
   return canBeNullable(inner) ? `Nullable(${inner})` : inner
 }
 
-interface Moment {
-  read: string
-  /** What is read as zero. */
+interface DateParsing {
+  parser: string
+  /** Text that is parsed as zero. */
   zero: string
-  /** With a comma before it, or empty. */
+  /** Time zone with a leading comma, or empty. */
   zone: string
 }
 
-/** In delimited formats an empty text stands for the default, and these engines take it for the year 2000, or refuse it. */
-function findMoment(format: Shape['format'], field: EngineColumn): Moment | undefined {
+/** In delimited formats, an empty text stands for the default. These versions read it as the year 2000, or reject it. */
+function findDateParsing(format: Shape['format'], field: EngineColumn): DateParsing | undefined {
   if (!isDelimited(format)) return undefined
   const [, name, zone] = /^Nullable\((Date|DateTime)(?:\(('.*')\))?\)$/s.exec(plainType(field)) ?? []
-  if (name === 'Date') return { read: 'toDate', zero: "'0000-00-00'", zone: '' }
+  if (name === 'Date') return { parser: 'toDate', zero: "'0000-00-00'", zone: '' }
   if (name !== 'DateTime') return undefined
   return {
-    read: 'parseDateTimeBestEffort',
+    parser: 'parseDateTimeBestEffort',
     zero: "'1970-01-01T00:00:00Z'",
     zone: zone === undefined ? '' : `, ${zone}`,
   }
 }
 
-function momentOf(name: string, { read, zero, zone }: Moment, mayBeNull: boolean): string {
+function parsedText(name: string, { parser, zero, zone }: DateParsing, mayBeNull: boolean): string {
   const isEmpty = `assumeNotNull(${name}) = ''`
-  // Both sides of a condition are computed.
-  const moment = `${read}(if(${isEmpty}, ${zero}, assumeNotNull(${name}))${zone})`
-  return mayBeNull ? `if(${isEmpty}, NULL, ${moment})` : moment
+  // ClickHouse evaluates both branches of `if`.
+  const parsed = `${parser}(if(${isEmpty}, ${zero}, assumeNotNull(${name}))${zone})`
+  return mayBeNull ? `if(${isEmpty}, NULL, ${parsed})` : parsed
 }

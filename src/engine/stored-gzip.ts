@@ -1,17 +1,17 @@
-// gzip that compresses nothing (RFC 1952, with the stored blocks of RFC 1951). It costs a checksum, a tenth of what zlib takes for the
-// same at level 0, and no turn of another thread. The bytes are not copied: heads of blocks go between pieces of them.
+// gzip without compression (RFC 1952, stored blocks of RFC 1951). It costs only a checksum: a tenth of zlib at level 0, without another
+// thread. Bytes are not copied: block headers go between slices of them.
 import { crc32 } from 'node:zlib'
 
 const largestBlock = 65_535
-/** What is given away at once. */
+/** Largest chunk that is emitted at once. */
 export const storedChunkBytes = 4 * largestBlock
 
 const blockHeaderBytes = 5
-/** Deflate, and nothing about time, name or system. */
+/** Header: deflate, without time, name and system. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
-const headOfFullBlock = blockHeader(largestBlock, false)
+const fullBlockHeader = blockHeader(largestBlock, false)
 
-/** Pieces in lists, each to be sent as a whole before the next is asked for. */
+/** Yields lists of pieces; each must be sent completely before the next is requested. */
 export async function* storeInGzip(plain: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array[], void> {
   yield [header]
   let checksum = 0
@@ -31,12 +31,12 @@ function blocksOf(piece: Uint8Array): Uint8Array[] {
   const blocks: Uint8Array[] = []
   for (let start = 0; start < piece.length; start += largestBlock) {
     const block = piece.subarray(start, start + largestBlock)
-    blocks.push(block.length === largestBlock ? headOfFullBlock : blockHeader(block.length, false), block)
+    blocks.push(block.length === largestBlock ? fullBlockHeader : blockHeader(block.length, false), block)
   }
   return blocks
 }
 
-/** An empty block that says that it is the last one, and what everything before was. */
+/** An empty final block, then checksum and size. */
 function endOf(checksum: number, sizeBytes: number): Buffer {
   const end = Buffer.alloc(8)
   end.writeUInt32LE(checksum, 0)
@@ -48,7 +48,7 @@ function blockHeader(lengthBytes: number, isLast: boolean): Buffer {
   const head = Buffer.alloc(blockHeaderBytes)
   head[0] = isLast ? 1 : 0
   head.writeUInt16LE(lengthBytes, 1)
-  // Its complement.
+  // One's complement of the length.
   head.writeUInt16LE(lengthBytes ^ 0xffff, 3)
   return head
 }

@@ -1,12 +1,12 @@
-// The constraints that a table checks, and its columns as another table would be created with: what is inserted into that one has
-// the values that the constraints are about, without being checked.
+// Loads the constraints of a table, and its column definitions for a table that computes the same values without checking the
+// constraints.
 import type { EngineClient } from './client.ts'
 import { EngineError } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName, parseRows, type TableRef } from './side-tables.ts'
 
 export interface Constraint {
-  /** As the engine writes it. */
+  /** As ClickHouse quotes it. */
   name: string
   expression: string
 }
@@ -18,7 +18,7 @@ interface ColumnRow {
   default_expression: string
 }
 
-/** None when the engine does not show them. */
+/** Empty when the user may not see them. */
 export async function loadConstraints(
   client: EngineClient,
   table: TableRef,
@@ -47,7 +47,7 @@ async function definitionOf(client: EngineClient, table: TableRef, signal: Abort
   }
 }
 
-/** The engine writes each column and each constraint on a line of its own, and newlines in names and texts as `\n`. */
+/** ClickHouse writes each column and constraint on its own line, and newlines in names and texts as `\n`. */
 function constraintsIn(definition: string): Constraint[] {
   return definition.split('\n').flatMap((line) => {
     const [, name, expression] = /^ {4}CONSTRAINT (`(?:[^`\\]|\\.)*`|\w+) CHECK (.*[^,]),?$/.exec(line) ?? []

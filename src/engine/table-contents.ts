@@ -1,4 +1,4 @@
-// Sizes of tables and their newest rows, for people who look at what has arrived. Reads only.
+// Table sizes and newest rows, for people who check what has arrived. Read-only.
 import type { EngineClient } from './client.ts'
 import type { EngineColumn } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
@@ -22,7 +22,7 @@ export interface NewestRows {
   isCut: boolean
 }
 
-/** Of the values in one answer, before escapes. */
+/** Bytes of the values in one answer, before escaping. */
 const maxBytes = 1_048_576
 const maxValueBytes = 10_000
 /** A table that gets many small inserts has many parts. */
@@ -34,7 +34,7 @@ interface TableLine extends TableRef {
   sortingKey: string
 }
 
-/** Of one database, or of all that are the user's; ordered by name. Tables that do not exist are left out. */
+/** Tables of one database, or of all user databases; ordered by name. Tables that do not exist are left out. */
 export async function listTableSizes(
   client: EngineClient,
   { database, tables, limit }: { database?: string; tables?: string[]; limit: number },
@@ -111,10 +111,10 @@ export async function readNewestRows(
   return { columns, rows: data.map((row) => row.map(shorten)), isCut }
 }
 
-/** The statement changes nothing, whatever the user may do; other settings can still be sent. */
+/** Read-only whatever the user may do; other settings can still be sent. */
 const readSettings = { readonly: 2 }
 
-/** Not those of an aggregation's state, which have no text. */
+/** Columns without AggregateFunction, whose states have no text. */
 async function listReadable(client: EngineClient, table: TableRef, signal: AbortSignal): Promise<EngineColumn[]> {
   const answer = await client.query(
     `SELECT name, type FROM system.columns WHERE database = ${quoteText(table.database)} ` +
@@ -124,7 +124,7 @@ async function listReadable(client: EngineClient, table: TableRef, signal: Abort
   return parseRows<EngineColumn>(answer).filter(({ type }) => !type.startsWith('AggregateFunction('))
 }
 
-/** As many as hold the rows asked for. A part that a merge replaces before it is read is missed until the next call. */
+/** The newest parts that hold `limit` rows. A part that is merged before it is read is missed until the next call. */
 async function listNewestParts(
   client: EngineClient,
   { database, table, engine }: TableLine,
@@ -145,7 +145,7 @@ async function listNewestParts(
     parts.push(part.name)
     rows += Number(part.rows)
   }
-  // An empty list is not a list to the engine.
+  // ClickHouse rejects an empty list.
   return parts.length > 0 ? parts : ['']
 }
 

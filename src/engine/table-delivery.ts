@@ -1,5 +1,4 @@
-// How sure it is that a table has every row once after a failure, and why not more. What the engine cannot tell apart is not
-// promised.
+// Delivery guarantee of a table after a failure, and the reason when it is not exactly once.
 import { createHash } from 'node:crypto'
 import type { Delivery } from './engine.ts'
 import { quoteName } from './names.ts'
@@ -7,8 +6,8 @@ import { quoteName } from './names.ts'
 export const markerColumn = '_penstock_batch'
 
 /**
- * What the rows of a batch have in that column. Every row has it, and every merge copies it: the token itself, four times as long,
- * was a tenth of the engine's work. It need not tell all batches apart, only a repeated one from those that are there.
+ * Value of the marker column for a batch. A short hash: every row stores it and every merge copies it, and the whole token cost a
+ * tenth of ClickHouse's work. It only needs to distinguish a repeated batch from the stored ones.
  */
 export function markerOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url').slice(0, 12)
@@ -20,14 +19,14 @@ export const tokenWindow = 10_000
 export interface TableTraits {
   database: string
   table: string
-  /** As the engine calls it: `ReplicatedReplacingMergeTree`. */
+  /** Name of the table engine: `ReplicatedReplacingMergeTree`. */
   engine: string
-  /** With its parameters and settings. */
+  /** Table engine with parameters and settings. */
   engineFull: string
   hasMarker: boolean
-  /** Whether the engine that has the table knows inserts by tokens. */
+  /** Whether ClickHouse has insert tokens. */
   hasTokens: boolean
-  /** Of a MergeTree whose definition says nothing. */
+  /** Deduplication window of a MergeTree that does not set one. */
   defaultTokenWindow: number | undefined
 }
 
@@ -35,7 +34,7 @@ export function isMergeTree(engine: string): boolean {
   return engine.endsWith('MergeTree')
 }
 
-/** Those that have their tokens, or hashes of their blocks, in common with other servers. */
+/** Table engines that share tokens or block hashes with other servers. */
 export function isReplicated(engine: string): boolean {
   return /^(?:Replicated|Shared)/.test(engine)
 }
@@ -51,8 +50,8 @@ export function keepsTokens({ engine, engineFull, hasTokens, defaultTokenWindow 
 }
 
 /**
- * Whether a token may be there without its rows, and the table has rows as they came, by which that can be told: an engine writes the
- * token down first, unless both go to what replicas have in common, in one step.
+ * Whether a token may exist without its rows, and the table keeps rows unchanged, so that lost rows can be found. ClickHouse writes
+ * the token first, except in replicated tables, where both are committed together.
  */
 export function areTokensFirst(traits: TableTraits): boolean {
   return keepsTokens(traits) && /^(?:Replacing)?MergeTree$/.test(traits.engine)
@@ -66,12 +65,12 @@ export function deliveryOf(traits: TableTraits): Delivery {
     return atLeastOnce(
       engine === 'Null'
         ? 'the table has the engine Null, which keeps nothing: what reads from it may see rows of an insert that failed again'
-        : `the table has the engine ${engine}, which cannot tell a repeated insert; use a table of the MergeTree family`,
+        : `the table has the engine ${engine}, which cannot detect a repeated insert; use a table of the MergeTree family`,
     )
   }
   const kind = engine.replace(/^(?:Replicated|Shared)/, '')
   const hasVersion = /^\w+\([^)]*[`\w]/.test(engineFull)
-  // Merges may leave no row of a batch, or no trace of it, so that the marker says nothing.
+  // Merges may remove all rows of a batch, or their markers.
   const isKept = kind === 'MergeTree' || (kind === 'ReplacingMergeTree' && hasVersion)
   if (hasMarker && isKept) return { delivery: 'exactly_once' }
   if (!hasTokens && !isKept) {

@@ -1,4 +1,4 @@
-// The statements that make and extend tables. Every name is quoted, and every type and expression is parsed and written anew.
+// Statements that create and extend tables. All names are quoted; types and expressions are rebuilt from parsed tokens.
 import type { Capabilities } from './capabilities.ts'
 import type { EngineSettings } from './client.ts'
 import type { EngineColumn, EngineTable } from './engine.ts'
@@ -34,36 +34,36 @@ export function createTableStatement(table: EngineTable, definition: Definition,
 
 export interface TableOptions {
   hasMarker: boolean
-  /** Whether the table is to keep tokens. */
+  /** Whether to set a deduplication window. */
   hasTokenWindow: boolean
 }
 
 export function addColumnStatement(
-  place: TableRef,
+  table: TableRef,
   column: EngineColumn,
   { mayBeThere }: { mayBeThere: boolean },
 ): string {
-  return `ALTER TABLE ${fullName(place)} ADD COLUMN ${mayBeThere ? 'IF NOT EXISTS ' : ''}${columnText(column)}`
+  return `ALTER TABLE ${fullName(table)} ADD COLUMN ${mayBeThere ? 'IF NOT EXISTS ' : ''}${columnText(column)}`
 }
 
 /** For the user to run. */
-export function modifyColumnStatement(place: TableRef, column: EngineColumn): string {
-  return `ALTER TABLE ${fullName(place)} MODIFY COLUMN ${columnText(column)}`
+export function modifyColumnStatement(table: TableRef, column: EngineColumn): string {
+  return `ALTER TABLE ${fullName(table)} MODIFY COLUMN ${columnText(column)}`
 }
 
-/** For the user to run: the old values stay, and the column, or the whole table, is made again with its new type. */
+/** Statement for the user: keeps the old values; the column, or the whole table, is recreated with its new type. */
 export function setAsideStatement(
-  place: TableRef,
+  table: TableRef,
   column: string,
   { canRenameColumn }: Pick<Capabilities, 'canRenameColumn'>,
 ): string {
   if (!canRenameColumn)
-    return `RENAME TABLE ${fullName(place)} TO ${fullName({ ...place, table: `${place.table}_before` })}`
-  return `ALTER TABLE ${fullName(place)} RENAME COLUMN ${quoteName(column)} TO ${quoteName(`${column}_before`)}`
+    return `RENAME TABLE ${fullName(table)} TO ${fullName({ ...table, table: `${table.table}_before` })}`
+  return `ALTER TABLE ${fullName(table)} RENAME COLUMN ${quoteName(column)} TO ${quoteName(`${column}_before`)}`
 }
 
-export function keepTokensStatement(place: TableRef): string {
-  return `ALTER TABLE ${fullName(place)} MODIFY SETTING non_replicated_deduplication_window = ${tokenWindow}`
+export function keepTokensStatement(table: TableRef): string {
+  return `ALTER TABLE ${fullName(table)} MODIFY SETTING non_replicated_deduplication_window = ${tokenWindow}`
 }
 
 function columnText({ name, type }: EngineColumn): string {
@@ -97,14 +97,14 @@ function keysText(
   const sorting = sortingKey.length > 0 ? tuple(sortingKey) : (primary ?? 'tuple()')
   return [
     partitionBy === undefined ? '' : ` PARTITION BY ${checkExpression(partitionBy, 'partitionBy')}`,
-    // The two are the same unless they are told apart.
+    // The primary key defaults to the sorting key.
     primary === undefined || sortingKey.length === 0 ? '' : ` PRIMARY KEY ${primary}`,
     ` ORDER BY ${sorting}`,
     hasTokenWindow ? ` SETTINGS non_replicated_deduplication_window = ${tokenWindow}` : '',
   ].join('')
 }
 
-/** Types that engines of some years take only on request. */
+/** Types that some versions allow only with a setting. */
 const typeSettings = [
   'allow_experimental_low_cardinality_type',
   'allow_suspicious_low_cardinality_types',

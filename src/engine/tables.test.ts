@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import type { TestEngine } from '../../test/engine-front.ts'
-import { startPaperEngine } from '../../test/paper-engine.ts'
+import type { TestEngine } from '../../test/fakes/engine-front.ts'
+import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Capabilities, loadCapabilities } from './capabilities.ts'
@@ -29,7 +29,7 @@ for (const hasTokens of [true, false]) {
       await engine.close()
     })
 
-    const wanted = (table: string, more: Partial<EngineTable> = {}): EngineTable => ({
+    const managed = (table: string, more: Partial<EngineTable> = {}): EngineTable => ({
       database: engine.database,
       table,
       columns: [
@@ -72,7 +72,7 @@ for (const hasTokens of [true, false]) {
       return inDefault(error.message)
     }
 
-    it('finds out what the engine can do', () => {
+    it('loads the capabilities of the engine', () => {
       const { hasSetting, hasFormat, canInput, canDropSync, hasTtl } = capabilities
       assert.deepEqual(
         [canInput, canDropSync, hasTtl, capabilities.hasTokens],
@@ -83,13 +83,13 @@ for (const hasTokens of [true, false]) {
       assert.ok(hasSetting('max_insert_block_size') && !hasSetting('no_such_setting') && hasFormat('JSONEachRow'))
     })
 
-    it('creates a table that keeps track of its inserts', async () => {
-      const ready = await makeReady(wanted('made'))
+    it('creates a table with a deduplication window or a marker column', async () => {
+      const ready = await makeReady(managed('made'))
       const marker = hasTokens ? [] : [{ name: '_penstock_batch', type: 'String' }]
       assert.deepEqual(ready, {
         database: engine.database,
         table: 'made',
-        columns: [...wanted('made').columns, ...marker],
+        columns: [...managed('made').columns, ...marker],
         partitionKey: ready.partitionKey,
         keepsTokens: hasTokens,
         areTokensFirst: hasTokens,
@@ -105,18 +105,18 @@ for (const hasTokens of [true, false]) {
       assert.equal(made.engine_full!.includes('non_replicated_deduplication_window = 10000'), hasTokens)
     })
 
-    it('leaves a table that is as it should be alone', async () => {
-      await makeReady(wanted('same'))
+    it('does not change a table that matches', async () => {
+      await makeReady(managed('same'))
       const before = statements(/^(?:ALTER|CREATE)/).length
-      const { isNew } = await makeReady(wanted('same'))
+      const { isNew } = await makeReady(managed('same'))
       assert.equal(isNew, false)
       assert.equal(statements(/^(?:ALTER|CREATE)/).length, before)
     })
 
     it('makes the other engines with their columns', async () => {
-      const columns = wanted('x').columns
+      const columns = managed('x').columns
       const full = async (table: string, definition: EngineTable['definition']): Promise<string> => {
-        await makeReady({ ...wanted(table), columns, ...(definition ? { definition } : {}) })
+        await makeReady({ ...managed(table), columns, ...(definition ? { definition } : {}) })
         return (await definitionOf(table)).engine_full!.replace(/ SETTINGS .*/, '')
       }
       const replacing = { type: 'ReplacingMergeTree', versionColumnId: 'at' } as const
@@ -144,9 +144,9 @@ for (const hasTokens of [true, false]) {
     })
 
     it('adds columns that are missing, and drops none', async () => {
-      await makeReady(wanted('grown'))
-      const columns = [{ name: 'more', type: 'Array(String)' }, ...wanted('grown').columns.slice(0, 1)]
-      const ready = await makeReady(wanted('grown', { columns }))
+      await makeReady(managed('grown'))
+      const columns = [{ name: 'more', type: 'Array(String)' }, ...managed('grown').columns.slice(0, 1)]
+      const ready = await makeReady(managed('grown', { columns }))
       assert.deepEqual(
         ready.columns.map(({ name }) => name),
         ['id', 'at', "it's `odd`", ...(hasTokens ? [] : ['_penstock_batch']), 'more'],
@@ -154,9 +154,9 @@ for (const hasTokens of [true, false]) {
       assert.ok(statements(/^ALTER/).every((text) => text.includes('IF NOT EXISTS') === hasTokens))
     })
 
-    it('makes a managed table that was there before keep track of its inserts', async () => {
+    it('adds a deduplication window or a marker column to an existing managed table', async () => {
       await engine.run('CREATE TABLE old (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
-      const ready = await makeReady(wanted('old', { columns: wanted('old').columns.slice(0, 2) }))
+      const ready = await makeReady(managed('old', { columns: managed('old').columns.slice(0, 2) }))
       assert.deepEqual(
         [ready.keepsTokens, ready.hasMarker, ready.delivery.delivery],
         [hasTokens, !hasTokens, 'exactly_once'],
@@ -164,33 +164,33 @@ for (const hasTokens of [true, false]) {
     })
 
     it('refuses a column of another type, and says what to run', async () => {
-      await makeReady(wanted('typed'))
+      await makeReady(managed('typed'))
       const columns = [{ name: 'id', type: 'Nullable(String)' }]
       assert.equal(
-        await refusal(wanted('typed', { columns })),
+        await refusal(managed('typed', { columns })),
         'the column "id" of the table `default`.`typed` has the type UInt64 in the engine and Nullable(String) in the pipe; ' +
           'change the pipe, or run ALTER TABLE `default`.`typed` MODIFY COLUMN `id` Nullable(String)',
       )
     })
 
-    it('has nobody convert a column to a type that cannot hold its values', async () => {
-      await makeReady(wanted('narrowed'))
+    it('does not suggest converting a column to a type that cannot hold its values', async () => {
+      await makeReady(managed('narrowed'))
       const aside = hasTokens
         ? 'ALTER TABLE `default`.`narrowed` RENAME COLUMN `id` TO `id_before`'
         : 'RENAME TABLE `default`.`narrowed` TO `default`.`narrowed_before`'
-      const refused = await refusal(wanted('narrowed', { columns: [{ name: 'id', type: 'UInt32' }] }))
+      const refused = await refusal(managed('narrowed', { columns: [{ name: 'id', type: 'UInt32' }] }))
       assert.ok(refused.endsWith(`change the pipe, or run ${aside}`), refused)
     })
 
     it('refuses types, expressions and databases that are not there', async () => {
       assert.match(
-        await refusal(wanted('a', { columns: [{ name: 'x', type: 'String; DROP' }] })),
+        await refusal(managed('a', { columns: [{ name: 'x', type: 'String; DROP' }] })),
         /type "String; DROP" of the column "x"/,
       )
       const definition = { engine: { type: 'MergeTree' as const }, partitionBy: '(SELECT 1)' }
-      assert.match(await refusal(wanted('a', { definition })), /^the partitionBy "\(SELECT 1\)"/)
+      assert.match(await refusal(managed('a', { definition })), /^the partitionBy "\(SELECT 1\)"/)
       assert.match(
-        await refusal(wanted('a', { database: 'nowhere' })),
+        await refusal(managed('a', { database: 'nowhere' })),
         /^the engine at 127\.0\.0\.1:\d+ has no database `nowhere`; run CREATE DATABASE `nowhere` there, or create the pipe /,
       )
       assert.ok(!(await engine.listTables()).includes('a'))
@@ -198,15 +198,15 @@ for (const hasTokens of [true, false]) {
 
     // Current ClickHouse has all types that Penstock knows.
     it('names the column whose type the engine does not have', { skip: hasTokens }, async () => {
-      // Of a new column, and of a new table.
-      await makeReady(wanted('extended'))
+      // For a new column, and for a new table.
+      await makeReady(managed('extended'))
       for (const [table, text] of [
         ['extended', /^ALTER TABLE/],
         ['created', /^CREATE TABLE/],
       ] as const) {
-        const columns = [...wanted(table).columns, { name: 'where', type: 'Array(Point)' }]
+        const columns = [...managed(table).columns, { name: 'where', type: 'Array(Point)' }]
         engine.failNext({ matching: text, code: 50 })
-        const refused = (await refusal(wanted(table, { columns }))).replace(/127\.0\.0\.1:\d+/, 'there')
+        const refused = (await refusal(managed(table, { columns }))).replace(/127\.0\.0\.1:\d+/, 'there')
         assert.equal(
           refused,
           `the engine at there has no type Point, which the column "where" of the table \`default\`.\`${table}\` needs; ` +
@@ -215,15 +215,15 @@ for (const hasTokens of [true, false]) {
       }
     })
 
-    it('lets workers that come at the same time through', async () => {
-      const all = await Promise.all(Array.from({ length: 6 }, () => makeReady(wanted('race'))))
+    it('works for concurrent workers', async () => {
+      const all = await Promise.all(Array.from({ length: 6 }, () => makeReady(managed('race'))))
       assert.equal(all.length, 6)
-      const columns = [...wanted('race').columns, { name: 'more', type: 'String' }]
-      const grown = await Promise.all(Array.from({ length: 6 }, () => makeReady(wanted('race', { columns }))))
+      const columns = [...managed('race').columns, { name: 'more', type: 'String' }]
+      const grown = await Promise.all(Array.from({ length: 6 }, () => makeReady(managed('race', { columns }))))
       assert.ok(grown.every((ready) => ready.columns.filter(({ name }) => name === 'more').length === 1))
     })
 
-    it('needs a table of the user as it is, with all columns', async () => {
+    it('requires that a table of the user exists, with all columns', async () => {
       assert.match(await refusal(unmanaged('missing', 'id')), /has no table `default`.`missing`/)
       await engine.run('CREATE TABLE theirs (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
       assert.equal(
@@ -236,7 +236,7 @@ for (const hasTokens of [true, false]) {
       assert.ok(engine.queries.slice(before).every(({ query }) => query.startsWith('SELECT')))
     })
 
-    it('promises no more than the table of the user can keep, and says what helps', async () => {
+    it('returns the delivery guarantee of a table of the user, and the statement that improves it', async () => {
       await engine.run('CREATE TABLE plain (id String) ENGINE = MergeTree ORDER BY id')
       const statement = hasTokens
         ? 'ALTER TABLE `default`.`plain` MODIFY SETTING non_replicated_deduplication_window = 10000'

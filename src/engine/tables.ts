@@ -1,7 +1,7 @@
-// Makes the table of a pipe ready: a managed one is created and extended, never reduced; any other must be as the pipe needs it.
-// Several workers do this at the same time, and none may fail because another was faster.
+// Prepares the table of a pipe: a managed table is created and extended, never reduced; any other must already match. Concurrent workers
+// must not fail because of each other.
 import type { Capabilities } from './capabilities.ts'
-import { placeOf } from './check.ts'
+import { addressText } from './check.ts'
 import { findUnknownFamily, loadTypeFamilies } from './check-destination.ts'
 import type { EngineClient } from './client.ts'
 import { type Delivery, type EngineColumn, EngineError, type EngineTable } from './engine.ts'
@@ -31,20 +31,20 @@ import { holdsAll, isSameType, nestedFields } from './types.ts'
 export interface ReadyTable {
   database: string
   table: string
-  /** Those that can be filled, as the engine has them. */
+  /** Columns that an insert can fill, with their types in ClickHouse. */
   columns: EngineColumn[]
-  /** The expression that makes the partitions, as the engine writes it; empty: none. */
+  /** Partition key as ClickHouse writes it; empty when there is no partition key. */
   partitionKey: string
   keepsTokens: boolean
-  /** Whether it may have a token without the rows that it stands for. */
+  /** Whether the table may have a token without its rows. */
   areTokensFirst: boolean
   hasMarker: boolean
   delivery: Delivery
-  /** It was not there. */
+  /** The table was created by this call. */
   isNew: boolean
 }
 
-/** What the steps of making a table ready have in common. */
+/** Parameters shared by the steps of `makeTableReady`. */
 interface Making {
   client: EngineClient
   capabilities: Capabilities
@@ -106,7 +106,7 @@ async function findTable({ client, capabilities, table, signal }: Making): Promi
   const [[found], columns] = [parseRows<TableRow>(answers[0]), parseRows<ColumnRow>(answers[1])]
   if (!found) return undefined
   const { hasTokens, defaultTokenWindow } = capabilities
-  // Of these, the engine makes the values itself.
+  // ClickHouse computes the values of these columns.
   const fillable = columns.filter(({ default_kind }) => default_kind !== 'MATERIALIZED' && default_kind !== 'ALIAS')
   return {
     database: table.database,
@@ -139,7 +139,7 @@ async function createTable(making: Making, definition: NonNullable<EngineTable['
 const unknownType = 50
 const unknownDatabase = 81
 
-/** Names the database or the column where the engine's own number stands for one of them. */
+/** Replaces an error about a missing database or type by one that names it. */
 async function explain(making: Making, error: EngineError): Promise<EngineError> {
   if (error.code === unknownDatabase) return missingDatabase(making)
   return (error.code === unknownType ? await findMissingType(making) : undefined) ?? error
@@ -153,7 +153,7 @@ async function findMissingType({ client, table, signal }: Making): Promise<Engin
     if (family === undefined) continue
     return new EngineError(
       'user',
-      `the engine at ${placeOf(client.access)} has no type ${family}, which the column ${JSON.stringify(name)} of the table ` +
+      `the engine at ${addressText(client.access)} has no type ${family}, which the column ${JSON.stringify(name)} of the table ` +
         `${fullName(table)} needs; create the pipe again with another type, or use a newer engine`,
     )
   }
@@ -164,12 +164,12 @@ function missingDatabase({ client, table: { database } }: Making): EngineError {
   const name = quoteName(database)
   return new EngineError(
     'user',
-    `the engine at ${placeOf(client.access)} has no database ${name}; run CREATE DATABASE ${name} there, or create the pipe ` +
+    `the engine at ${addressText(client.access)} has no database ${name}; run CREATE DATABASE ${name} there, or create the pipe ` +
       'again with another database',
   )
 }
 
-/** Runs a statement; when it fails because another worker has done the same, that is as good. */
+/** Runs a statement; a failure is ignored when another worker has made the same change. */
 async function alter<Result>(making: Making, text: string, find: () => Promise<Result | undefined>): Promise<Result> {
   const { client, capabilities, signal } = making
   let failure: EngineError | undefined
@@ -190,7 +190,7 @@ function canKeepTokens({ hasTokens, defaultTokenWindow }: Capabilities): boolean
   return hasTokens && defaultTokenWindow !== undefined
 }
 
-/** Columns that the pipe has and the table lacks, and what it needs to know inserts again. */
+/** Adds missing columns, and a deduplication window or a marker column. */
 async function extendTable(making: Making, found: FoundTable): Promise<FoundTable> {
   const { capabilities, table } = making
   const isKept = isMergeTree(found.engine)
@@ -211,12 +211,12 @@ async function extendTable(making: Making, found: FoundTable): Promise<FoundTabl
   })
 }
 
-function missingColumns(wanted: EngineColumn[], there: EngineColumn[]): EngineColumn[] {
+function missingColumns(desired: EngineColumn[], there: EngineColumn[]): EngineColumn[] {
   const names = new Set(there.map(({ name }) => name))
-  return wanted.filter((column) => !names.has(column.name) && !isFlattened(column, names))
+  return desired.filter((column) => !names.has(column.name) && !isFlattened(column, names))
 }
 
-/** A Nested column is a column of its own for each of its fields. */
+/** ClickHouse flattens a Nested column into one column per field. */
 function isFlattened({ name, type }: EngineColumn, names: ReadonlySet<string>): boolean {
   const fields = nestedFields(type)
   return fields?.every((field) => names.has(`${name}.${field.name}`)) ?? false
@@ -227,7 +227,7 @@ function checkTypes({ capabilities, table }: Making, { columns }: FoundTable): v
   for (const column of table.columns) {
     const type = types.get(column.name)
     if (type === undefined || isSameType(type, column.type)) continue
-    // To a type that cannot hold them, the engine converts values without an error.
+    // ClickHouse converts values without an error even if the new type cannot hold them.
     const statement = holdsAll(column.type, type)
       ? modifyColumnStatement(table, column)
       : setAsideStatement(table, column.name, capabilities)

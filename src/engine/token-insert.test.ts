@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import type { TestEngine } from '../../test/engine-front.ts'
-import { testedLibrary } from '../../test/shared-engine.ts'
+import type { TestEngine } from '../../test/fakes/engine-front.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
+import { testedLibrary } from '../../test/harness/shared-engine.ts'
 import { Egress } from '../lib/egress.ts'
 import { Secret } from '../lib/secret.ts'
 import { defaultSettings } from '../pipes/settings.ts'
@@ -18,7 +18,7 @@ const columns = [
   { name: 'note', type: 'Nullable(String)' },
 ]
 
-/** Its files are in memory, without hard links: a mutation fails that leaves a part of the table as it is. */
+/** The WebAssembly library keeps files in memory, without hard links: a mutation that leaves a part unchanged fails. */
 const needsMutations = {
   skip: testedLibrary() === 'wasm' && 'the WebAssembly library cannot lose some rows of a table',
 }
@@ -26,7 +26,7 @@ const needsPolicies = {
   skip: testedLibrary() === 'wasm' && 'the user of the WebAssembly library may not list row policies',
 }
 
-/** Of two months. */
+/** Rows of two months. */
 function linesOf(ids: number[], note = 'row'): string {
   return ids.map((id) => `${JSON.stringify({ id, day: `2026-0${1 + (id % 2)}-01`, note })}\n`).join('')
 }
@@ -46,7 +46,7 @@ function insertOf(token: string, lines: string, more: Partial<Insert> = {}): Ins
 
 const managed = 'MergeTree PARTITION BY toYYYYMM(day) ORDER BY id SETTINGS non_replicated_deduplication_window = 100'
 
-describe('a token that was written down without its rows', () => {
+describe('a token that was stored without its rows', () => {
   let engine: TestEngine
   let name = ''
   let tables = 0
@@ -64,7 +64,7 @@ describe('a token that was written down without its rows', () => {
     await engine.run(`CREATE TABLE ${name} (id UInt64, day Date, note Nullable(String)${odd}) ENGINE = ${definition}`)
   }
 
-  /** One after the other. */
+  /** Inserts one after the other. */
   async function insert(...inserts: Insert[]): Promise<void> {
     await withSink(async (sink) => {
       for (const one of inserts) await sink.insert(one, never)
@@ -74,8 +74,8 @@ describe('a token that was written down without its rows', () => {
   async function withSink(use: (sink: Sink) => Promise<void>): Promise<void> {
     const { protocol, host, port, username, password } = engine
     const access = { protocol, host, port, username, password: new Secret(password) }
-    const place = { pipeId: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b', slot: 0, epoch: ++epoch }
-    const sink = await openSink(egress, access, { database: engine.database, table: name, columns }, place, {
+    const owner = { pipeId: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b', workerIndex: 0, epoch: ++epoch }
+    const sink = await openSink(egress, access, { database: engine.database, table: name, columns }, owner, {
       signal: never,
     })
     try {
@@ -85,12 +85,12 @@ describe('a token that was written down without its rows', () => {
     }
   }
 
-  /** As when an engine has died before it had the rows: a mutation leaves the tokens. */
+  /** Simulates an engine that died before it stored the rows: a mutation keeps the tokens. */
   const lose = (where: string) => engine.run(`ALTER TABLE ${name} DELETE WHERE ${where}`, { mutations_sync: '1' })
   const ids = async () => (await engine.rows(name)).map(({ id }) => Number(id))
   const again = (lines: string, more: Partial<Insert> = {}): Insert => insertOf('a', lines, { isRepeat: true, ...more })
 
-  it('does not keep the batch out when it is repeated, however often', async () => {
+  it('does not prevent a repeated batch, however often it is repeated', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1, 2, 3])))
     await lose('1')
@@ -102,7 +102,7 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(left, [])
   })
 
-  it('is made good in the partition that lacks its rows, and in no other', needsMutations, async () => {
+  it('is repaired in the partition that lacks its rows, and in no other', needsMutations, async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1, 2, 3])))
     await lose('modulo(id, 2) = 1')
@@ -110,7 +110,7 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(await ids(), [1, 2, 3])
   })
 
-  it('is made good also when the second token has lost its rows as well', needsMutations, async () => {
+  it('is repaired also when the second token has lost its rows as well', needsMutations, async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1, 2, 3])))
     await lose('1')
@@ -131,7 +131,7 @@ describe('a token that was written down without its rows', () => {
     /^INSERT INTO .* FROM .*_typed`/,
   ]) {
     for (const isLost of [true, false]) {
-      it(`is made good once when ${statement} was ${isLost ? 'lost' : 'done and not answered'}`, async () => {
+      it(`is repaired once when ${statement} was ${isLost ? 'lost' : 'done and not answered'}`, async () => {
         await create(managed)
         await insert(insertOf('a', linesOf([1, 2, 3])))
         await lose('1')
@@ -146,7 +146,7 @@ describe('a token that was written down without its rows', () => {
     }
   }
 
-  it('is made good once when two attempts do so at the same time', async () => {
+  it('is repaired once by two concurrent attempts', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1, 2, 3])))
     await lose('1')
@@ -163,16 +163,16 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(await ids(), [1, 2, 3])
   })
 
-  it('is told by most of the rows: some are like others that were there before', needsMutations, async () => {
+  it('is detected by most of the rows: some equal rows that were there before', needsMutations, async () => {
     await create(managed)
     await insert(insertOf('before', linesOf([2, 3])), insertOf('a', linesOf([2, 4, 6, 8, 3, 5, 7])))
-    // Those that are alike stay, whichever batch they are of.
+    // Equal rows stay, whichever batch they belong to.
     await lose('id > 3')
     await insert(again(linesOf([2, 4, 6, 8, 3, 5, 7])))
     assert.deepEqual(await ids(), [2, 2, 2, 3, 3, 3, 4, 5, 6, 7, 8])
   })
 
-  it('is not seen in a batch of which a few rows are gone', async () => {
+  it('is not assumed for a batch of which a few rows are gone', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([2, 4, 6, 8, 10])))
     await lose('id > 6')
@@ -180,7 +180,7 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(await ids(), [2, 4, 6])
   })
 
-  it('is told by the columns that a row is known by, or not at all', async () => {
+  it('is detected by the identity columns, or not at all', async () => {
     await create(managed)
     const [earlier, later] = [linesOf([2, 4, 6], 'then'), linesOf([2, 4, 6], 'now')]
     await insert(insertOf('a', earlier), again(later, { identity: ['id'] }), again(later, { identity: 'none' }))
@@ -200,7 +200,7 @@ describe('a token that was written down without its rows', () => {
     ['ReplacingMergeTree(id) ORDER BY (id, day)', ''],
     ['ReplacingMergeTree(`id`, is_deleted) PARTITION BY toYYYYMM(day) ORDER BY (day, id)', ', is_deleted UInt8'],
   ] as const) {
-    it(`is told in a ${definition}`, async () => {
+    it(`is detected in a ${definition}`, async () => {
       await create(`${definition} SETTINGS non_replicated_deduplication_window = 100, allow_nullable_key = 1`, odd)
       const lines = linesOf([1, 2, 3])
       await insert(insertOf('a', lines), again(lines), again(lines))
@@ -211,29 +211,29 @@ describe('a token that was written down without its rows', () => {
     })
   }
 
-  it('is told by what a ReplacingMergeTree leaves of a batch', needsMutations, async () => {
+  it('is detected by the rows that a ReplacingMergeTree keeps of a batch', needsMutations, async () => {
     await create('ReplacingMergeTree(id) ORDER BY day SETTINGS non_replicated_deduplication_window = 100')
     const lines = linesOf(Array.from({ length: 200 }, (_, index) => 1 + index))
     await insert(insertOf('a', lines))
-    // As it leaves an insert.
+    // As after an insert.
     await lose('id < 199')
     await insert(again(lines))
     assert.deepEqual(await ids(), [199, 200])
   })
 
-  it('is not told by what the engine puts in place of a NULL', async () => {
+  it('is not detected by defaults that the engine inserts for NULL', async () => {
     await engine.run(
       `CREATE TABLE ${name} (id UInt64, day Date, note Nullable(String) DEFAULT 'made up') ENGINE = MergeTree ` +
         'ORDER BY (day, id) SETTINGS non_replicated_deduplication_window = 100',
     )
     await insert(insertOf('a', linesOf([1, 2, 3])))
-    // As if another were made up now.
+    // As if the default had another value now.
     await engine.run(`ALTER TABLE ${name} UPDATE note = 'made up before' WHERE 1`, { mutations_sync: '1' })
     await insert(again(linesOf([1, 2, 3])))
     assert.deepEqual(await ids(), [1, 2, 3])
   })
 
-  it('is looked for only when a batch is repeated, and where such a thing can be', async () => {
+  it('is searched only for repeated batches, and in tables where it can exist', async () => {
     for (const [definition, isLookedFor] of [
       [managed, true],
       ['SummingMergeTree ORDER BY id SETTINGS non_replicated_deduplication_window = 100', false],
@@ -250,7 +250,7 @@ describe('a token that was written down without its rows', () => {
     }
   })
 
-  it('is believed by who may not look, or cannot, and the pipe goes on', async () => {
+  it('is trusted when rows cannot be read, and the pipe continues', async () => {
     await create(managed)
     const look = /^SELECT DISTINCT/
     await insert(insertOf('a', linesOf([1])))
@@ -269,11 +269,11 @@ describe('a token that was written down without its rows', () => {
     }
   })
 
-  it('is not looked for in a replicated table', async () => {
+  it('is not searched in a replicated table', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1])))
     await lose('1')
-    // Which the embedded engine cannot have without a Keeper.
+    // The embedded engine has no Keeper.
     engine.editNext({
       matching: /^SELECT engine, engine_full/,
       edit: (text) => text.replaceAll('"MergeTree', '"ReplicatedMergeTree'),
@@ -282,12 +282,12 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(await ids(), [])
   })
 
-  it('is believed where policies may hide rows', needsPolicies, async () => {
+  it('is trusted where row policies may hide rows', needsPolicies, async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1])))
     await lose('1')
     const matching = /^SELECT count\(\) AS policies/
-    // The embedded engine stores none.
+    // The embedded engine stores no policies.
     engine.editNext({ matching, edit: (text) => text.replace(/"policies":"?0"?/, '"policies":1') })
     await insert(again(linesOf([1])))
     assert.deepEqual(await ids(), [])
@@ -297,7 +297,7 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(await ids(), [1])
   })
 
-  it('is believed when the source cannot be read a second time', async () => {
+  it('is trusted when the source cannot be read a second time', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1])))
     await lose('1')
@@ -311,7 +311,7 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual([times, await ids()], [2, []])
   })
 
-  it('does not let a batch pass that the engine refuses when it is made good', async () => {
+  it('rejects when the engine rejects the repair', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1])))
     await lose('1')
@@ -321,7 +321,7 @@ describe('a token that was written down without its rows', () => {
     assert.deepEqual(await ids(), [1])
   })
 
-  it('is not taken for good when the engine has forgotten what was to be compared', async () => {
+  it('rejects when the engine has lost the staged rows', async () => {
     await create(managed)
     await insert(insertOf('a', linesOf([1])))
     await lose('1')

@@ -1,8 +1,7 @@
-// Exactly once on engines that know inserts again by tokens. A MergeTree that is not replicated writes a token down before the rows
-// that it stands for: an engine that dies in between, or cannot write on, takes the batch for one that it has. So a few rows of a
-// repeated batch are looked for afterwards, and a partition that lacks its own gets them by another token. What must stay true:
-// the first token is sent first, whatever is known, since from then on what is still on its way by it inserts nothing; and a batch
-// that is there is never taken for one that is not: when in doubt, the token is believed.
+// Exactly once with insert tokens (`insert_deduplication_token`). A MergeTree that is not replicated stores a token before its rows: if
+// ClickHouse dies in between, it deduplicates a batch that it does not have. So after a repeated batch, a few of its rows are searched,
+// and a partition without them gets them with another token. Invariants: the first token is always sent first, since then a late attempt
+// with it inserts nothing; and in case of doubt, the token is trusted, so that a batch is never inserted twice.
 import { randomBytes } from 'node:crypto'
 import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
 import { moveSettings } from './insert-settings.ts'
@@ -14,22 +13,22 @@ import { fullName, stagingTable, type TableRef } from './side-tables.ts'
 import { partitionText, type SinkParts } from './staged-insert.ts'
 import { definitionSettings } from './table-statements.ts'
 
-/** A second token may be written down without its rows, too. */
+/** A second token may be stored without its rows, too. */
 const mostTokens = 3
 
-/** The token says to the engine which batch it is; where the table keeps none, it says nothing. */
+/** Inserts with the token of the batch; without a deduplication window, the token has no effect. */
 export async function insertByToken(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome> {
   const more = parts.capabilities.hasTokens ? { insert_deduplication_token: insert.token } : {}
   const { writtenRows, sentBytes } = await sendRows(parts, insertText(parts.table, insert), { insert, more }, signal)
   const mayBeMissing = insert.isRepeat && parts.areTokensFirst && insert.identity !== 'none'
-  if (mayBeMissing && writtenRows !== undefined && writtenRows > 0) await makeWhole(parts, insert, signal)
+  if (mayBeMissing && writtenRows !== undefined && writtenRows > 0) await insertLostRows(parts, insert, signal)
   return { rows: writtenRows, sentBytes }
 }
 
-async function makeWhole(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<void> {
-  const { client, capabilities, table, place, partitionKey } = parts
+async function insertLostRows(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<void> {
+  const { client, capabilities, table, owner, partitionKey } = parts
   const attempt = randomBytes(6).toString('hex')
-  const staged = stagingTable(table, place, { token: insert.token, attempt, purpose: 'typed' })
+  const staged = stagingTable(table, owner, { token: insert.token, attempt, purpose: 'typed' })
   const columns = listOf(insert.columns.map(({ column }) => column))
   try {
     const traits = await ifPossible(signal, () => stage(parts, insert, staged, signal))
@@ -40,7 +39,8 @@ async function makeWhole(parts: SinkParts, insert: Insert, signal: AbortSignal):
         ...moveSettings(capabilities, insert.settings),
         insert_deduplication_token: `${insert.token}-${number}`,
       }
-      // One by one: engines of before number what a statement fills, and a token is theirs only with its number.
+      // One partition per statement: ClickHouse older than 23.3 numbers the blocks of a statement, and a token counts only with its
+      // number.
       for (const partition of missing) {
         const text =
           `INSERT INTO ${fullName(table)} (${columns}) SELECT ${columns} FROM ${fullName(staged)} ` +
@@ -53,21 +53,21 @@ async function makeWhole(parts: SinkParts, insert: Insert, signal: AbortSignal):
   }
 }
 
-/** That an engine has too little time or memory for it now need not pass: what the look is for should not hinder the pipe. */
-const tooMuch = /^Code: (?:159|160|241)\b/
+/** Too little time or memory for the search may not pass: the search must not stop the pipe. */
+const resourceLimits = /^Code: (?:159|160|241)\b/
 
-/** Who may not look, or cannot, believes the token; also when the source of the rows cannot be read a second time. */
+/** Undefined when the rows cannot be searched, or their source cannot be read a second time: the token is trusted then. */
 async function ifPossible<Result>(signal: AbortSignal, look: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await look()
   } catch (error) {
-    const isAway = error instanceof EngineError && error.kind === 'passing' && !tooMuch.test(error.detail)
+    const isAway = error instanceof EngineError && error.kind === 'passing' && !resourceLimits.test(error.detail)
     if (isAway || signal.aborted) throw error
     return undefined
   }
 }
 
-/** Undefined when nobody can tell whether rows are there. */
+/** Undefined when lost rows cannot be detected. */
 async function stage(
   parts: SinkParts,
   insert: Insert,

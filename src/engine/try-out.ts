@@ -1,4 +1,4 @@
-// Whether the engine would take rows: they are sent as they would be, into a table with the same columns that keeps nothing.
+// Tests whether ClickHouse accepts rows: sends them into a table with the same columns and the engine Null.
 import type { EngineClient } from './client.ts'
 import { EngineError, type Insert } from './engine.ts'
 import { insertText } from './insert-text.ts'
@@ -7,13 +7,15 @@ import { sendRows } from './send-rows.ts'
 import { dropTable, fullName, type TableRef } from './side-tables.ts'
 import { moveStaged, type SinkParts, withStaged } from './staged-insert.ts'
 
-/** Undefined, or the engine's own words for what is wrong with them. */
+/** Undefined, or ClickHouse's error text. */
 export async function tryOut(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<string | undefined> {
-  const twin = await makeTwin(parts, signal)
+  const tryOutTable = await prepareTryOutTable(parts, signal)
   try {
-    if (parts.capabilities.canInput) await sendRows(parts, insertText(twin, insert), { insert }, signal)
+    if (parts.capabilities.canInput) await sendRows(parts, insertText(tryOutTable, insert), { insert }, signal)
     else {
-      await withStaged(parts, insert, signal, (staged) => moveStaged(parts, insert, { staged, target: twin }, signal))
+      await withStaged(parts, insert, signal, (staged) =>
+        moveStaged(parts, insert, { staged, target: tryOutTable }, signal),
+      )
     }
     return undefined
   } catch (error) {
@@ -22,14 +24,16 @@ export async function tryOut(parts: SinkParts, insert: Insert, signal: AbortSign
   }
 }
 
-/** Made anew when the table has changed since. */
-async function makeTwin(parts: SinkParts, signal: AbortSignal): Promise<TableRef> {
-  const { client, capabilities, table, twin } = parts
-  const [wanted, found] = [await columnsOf(client, table, signal), await columnsOf(client, twin, signal)]
-  if (found === wanted) return twin
-  if (found !== '') await dropTable(client, capabilities, twin, { signal })
-  await client.query(`CREATE TABLE IF NOT EXISTS ${fullName(twin)} AS ${fullName(table)} ENGINE = Null`, { signal })
-  return twin
+/** Recreates the Null table when the columns of the table have changed. */
+async function prepareTryOutTable(parts: SinkParts, signal: AbortSignal): Promise<TableRef> {
+  const { client, capabilities, table, tryOutTable } = parts
+  const [current, found] = [await columnsOf(client, table, signal), await columnsOf(client, tryOutTable, signal)]
+  if (found === current) return tryOutTable
+  if (found !== '') await dropTable(client, capabilities, tryOutTable, { signal })
+  await client.query(`CREATE TABLE IF NOT EXISTS ${fullName(tryOutTable)} AS ${fullName(table)} ENGINE = Null`, {
+    signal,
+  })
+  return tryOutTable
 }
 
 async function columnsOf(client: EngineClient, { database, table }: TableRef, signal: AbortSignal): Promise<string> {

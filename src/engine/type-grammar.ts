@@ -1,9 +1,9 @@
-// The types of ClickHouse as a grammar: a text is read, and written as the engine itself would write it, so that two texts for
-// the same type come out alike. Throws a GrammarError.
+// Grammar of ClickHouse types: parses a type and writes it as ClickHouse does, so that two texts of one type become equal. Throws a
+// GrammarError.
 import { GrammarError, TokenReader } from './grammar-tokens.ts'
 import { quoteName, quoteText } from './names.ts'
 
-/** Of what users wrote, in a sentence. */
+/** Longest quote of user text in an error. */
 export const maxShownLength = 100
 
 export function canonicalType(text: string): string {
@@ -13,12 +13,12 @@ export function canonicalType(text: string): string {
   return type
 }
 
-/** The names of the types that a type is made of: `Array(Nullable(Int8))` of Array, Nullable and Int8. */
+/** The type families in a type: `Array(Nullable(Int8))` has Array, Nullable and Int8. */
 export function typeFamilies(text: string): string[] {
   const reader = new TokenReader(canonicalType(text))
   const found = new Set<string>()
   for (let token = reader.take(); token.kind !== 'end'; token = reader.take()) {
-    // Other words are names of fields and functions. One that is also the name of a type is a type that every engine has.
+    // Other words are names of fields and functions. If such a name is also a type family, every ClickHouse has that family.
     if (token.kind === 'word' && Object.hasOwn(families, token.value)) found.add(token.value)
   }
   return [...found]
@@ -29,12 +29,12 @@ export function takeType(reader: TokenReader): string {
     const { kind, value } = reader.take()
     if (kind !== 'word') throw new GrammarError('does not begin with the name of a type')
     const family = Object.hasOwn(families, value) ? value : aliases.get(value.toUpperCase())
-    if (family === undefined) throw new GrammarError(`names ${value.slice(0, maxShownLength)}, which is no type`)
+    if (family === undefined) throw new GrammarError(`names ${value.slice(0, maxShownLength)}, which is not a type`)
     return families[family]!(reader, family)
   })
 }
 
-/** Reads what follows the name of the type. */
+/** Parses what follows the name of a type family. */
 type Family = (reader: TokenReader, name: string) => string
 
 const plain: Family = (_reader, name) => name
@@ -59,7 +59,7 @@ export function takeName(reader: TokenReader): string {
   return value
 }
 
-/** As the engine writes it: in quotes only where it must be. */
+/** As ClickHouse writes it: quoted only where necessary. */
 function shownName(name: string): string {
   return /^[A-Za-z_]\w*$/.test(name) && !/^(?:null|distinct|all|skip)$/i.test(name) ? name : quoteName(name)
 }
@@ -90,9 +90,9 @@ const decimalOf =
     return `Decimal(${precision}, ${scale})`
   }
 
-const moment: Family = (reader) => {
+const dateTime: Family = (reader) => {
   if (!reader.takeSign('(')) return 'DateTime'
-  // A precision of 0 is how some write it.
+  // `DateTime(0)` is DateTime.
   if (reader.peek().kind === 'number') {
     whole(reader, 0, 0)
     if (!reader.takeSign(',')) {
@@ -105,7 +105,7 @@ const moment: Family = (reader) => {
   return `DateTime(${quoteText(zone)})`
 }
 
-const preciseMoment: Family = (reader, name) => {
+const dateTime64: Family = (reader, name) => {
   if (!reader.takeSign('(')) return `${name}(3)`
   const digits = whole(reader, 0, 9)
   const zone = name === 'DateTime64' && reader.takeSign(',') ? `, ${quoteText(textValue(reader))}` : ''
@@ -127,7 +127,7 @@ const enumeration: Family = (reader, name) => {
   if (values.length === 0) throw new GrammarError('has no values')
   const isSmall = values.every(({ number }) => number >= -128 && number <= 127)
   const family = name === 'Enum' ? (isSmall ? 'Enum8' : 'Enum16') : name
-  // The engine keeps them in the order of their numbers.
+  // ClickHouse sorts them by number.
   const sorted = values.toSorted((one, other) => one.number - other.number)
   return `${family}(${sorted.map(({ text, number }) => `${quoteText(text)} = ${number}`).join(', ')})`
 }
@@ -162,7 +162,7 @@ const nested: Family = (reader, name) => {
 
 const variant: Family = (reader, name) => {
   reader.mustSign('(')
-  // The engine keeps them in this order.
+  // ClickHouse sorts them by name.
   const types = reader.list(() => takeType(reader)).toSorted()
   return `${name}(${types.join(', ')})`
 }
@@ -185,7 +185,7 @@ const dynamic: Family = (reader, name) => {
   return limits.length === 0 ? name : `${name}(${limits.join(', ')})`
 }
 
-/** The engine writes a path as one name. */
+/** ClickHouse writes a path as one name. */
 function takePath(reader: TokenReader): string {
   const parts = [takeName(reader)]
   while (reader.takeSign('.')) parts.push(takeName(reader))
@@ -262,10 +262,10 @@ const families: Record<string, Family> = {
   Decimal64: decimalOf(18),
   Decimal128: decimalOf(38),
   Decimal256: decimalOf(76),
-  DateTime: moment,
-  DateTime32: moment,
-  DateTime64: preciseMoment,
-  Time64: preciseMoment,
+  DateTime: dateTime,
+  DateTime32: dateTime,
+  DateTime64: dateTime64,
+  Time64: dateTime64,
   Enum: enumeration,
   Enum8: enumeration,
   Enum16: enumeration,
@@ -284,7 +284,7 @@ const families: Record<string, Family> = {
   SimpleAggregateFunction: aggregate,
 }
 
-/** Names of other databases that ClickHouse takes too, and its own in other letters. */
+/** Type names of other databases that ClickHouse accepts, and case-insensitive names of its own. */
 const aliases = new Map<string, string>(
   Object.entries({
     Int8: 'TINYINT INT1 BYTE',

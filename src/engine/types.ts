@@ -1,9 +1,9 @@
-// Types that users give to columns. Whatever text goes in, what comes out is one type of ClickHouse, or nothing does.
+// Checks column types that users give. The result is always one ClickHouse type.
 import { type EngineColumn, EngineError } from './engine.ts'
 import { GrammarError, TokenReader } from './grammar-tokens.ts'
 import { canonicalType, maxShownLength, takeName, takeType } from './type-grammar.ts'
 
-/** The type as the engine writes it. Throws an EngineError that names the column, when there is one. */
+/** The type as ClickHouse writes it. Throws an EngineError that names the column, if given. */
 export function checkType(text: string, column?: string): string {
   try {
     return canonicalType(text)
@@ -15,7 +15,7 @@ export function checkType(text: string, column?: string): string {
   }
 }
 
-/** Whether both are the same type. One that is not understood here is compared as text. */
+/** Whether both are the same type. Types that the grammar does not have are compared as text. */
 export function isSameType(one: string, other: string): boolean {
   try {
     return withoutVersions(canonicalType(one)) === withoutVersions(canonicalType(other))
@@ -25,7 +25,7 @@ export function isSameType(one: string, other: string): boolean {
   }
 }
 
-/** Whether each value of the one type is, in the other, the same value. False where that is not known. */
+/** Whether `type` holds every value of the type `of` unchanged. False when unknown. */
 export function holdsAll(type: string, of: string): boolean {
   const [wide, narrow] = [withoutNullable(type), withoutNullable(of)]
   if (narrow.isNullable && !wide.isNullable) return false
@@ -41,7 +41,7 @@ function withoutNullable(type: string): { type: string; isNullable: boolean } {
   return inner === undefined ? { type, isNullable: false } : { type: inner, isNullable: true }
 }
 
-/** How much of a number a type has room for: bits, or digits before and after the point. */
+/** Capacity of a number type: bits, or digits before and after the decimal point. */
 function parseNumber(type: string): { family: string; whole: number; fraction: number } | undefined {
   const [, family = '', bits] = /^(U?Int|Float)(\d+)$/.exec(type) ?? []
   if (bits) return { family, whole: Number(bits), fraction: 0 }
@@ -50,12 +50,12 @@ function parseNumber(type: string): { family: string; whole: number; fraction: n
   return { family: 'Decimal', whole: Number(digits) - Number(scale), fraction: Number(scale) }
 }
 
-/** The engine puts the version of a state where the user had none. */
+/** ClickHouse adds the version of an aggregate state where the user gave none. */
 function withoutVersions(type: string): string {
   return type.replaceAll(/\bAggregateFunction\(\d+, /g, 'AggregateFunction(')
 }
 
-/** The fields of a Nested type, each with its own type; undefined of any other. */
+/** The fields of a Nested type; undefined for any other type. */
 export function nestedFields(text: string): EngineColumn[] | undefined {
   if (!/^\s*Nested\b/.test(text)) return undefined
   const reader = new TokenReader(checkType(text))

@@ -1,27 +1,26 @@
-// Inserts by way of a table that keeps nothing, and a view that hands each block on to the table itself: engines that cannot make
-// columns of the fields of a body have nothing to keep twice. What must stay true: what is sent while the view is not there is
-// gone, and is never taken for inserted.
+// Inserts through a Null table and a materialized view, for ClickHouse without `input`: nothing is stored twice. Invariant: rows sent
+// while the view does not exist are lost, and are never taken for inserted.
 import { randomBytes } from 'node:crypto'
-import { placeOf } from './check.ts'
+import { addressText } from './check.ts'
 import type { EngineClient } from './client.ts'
 import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
-import { mayInsert, mustBeOurs } from './fence.ts'
+import { assertNotTakenOver, mayInsert } from './fence.ts'
 import { quoteText } from './names.ts'
+import { commentOf } from './running-queries.ts'
 import { sendRows } from './send-rows.ts'
 import { fullName, parseRows, queryTables, stagingTable, type TableRef } from './side-tables.ts'
 import type { SinkParts } from './staged-insert.ts'
 import { fillText } from './staging-text.ts'
 import { markerOf } from './table-delivery.ts'
-import { commentOf } from './under-way.ts'
-import { findPassage, type Passage, passageText, type TableColumn, viewText } from './view-text.ts'
+import { nullTableText, planView, type TableColumn, type ViewPlan, viewText } from './view-text.ts'
 
-/** From the cheapest on: fields are read as their columns are, or as what can be NULL, or do not go through a view. */
-export type Way = 'plain' | 'nullable' | 'staged'
+/** Insert paths from the cheapest on: fields read with the types of their columns, fields read as Nullable, or a staging table. */
+export type InsertPath = 'plain' | 'nullable' | 'staged'
 
 interface ViewOptions {
-  /** Whether the rows say which batch they came with. */
+  /** Whether the marker column gets the batch. */
   isMarked: boolean
-  /** The way for all that cannot go through a view, or is refused there; its word counts. */
+  /** Insert for rows that cannot go through a view, or are rejected there; its result counts. */
   otherwise(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<InsertOutcome>
 }
 
@@ -32,42 +31,42 @@ export async function insertByView(
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
   const shape = JSON.stringify([insert.format, insert.fields])
-  const way = parts.capabilities.canInput || insert.isRepeat ? 'staged' : (parts.ways.get(shape) ?? 'plain')
-  if (way === 'staged') return await options.otherwise(parts, insert, signal)
+  const path = parts.capabilities.canInput || insert.isRepeat ? 'staged' : (parts.insertPaths.get(shape) ?? 'plain')
+  if (path === 'staged') return await options.otherwise(parts, insert, signal)
   const { isMarked } = options
-  const passage = await loadPassage(parts, insert, { way, isMarked }, signal).catch((error: unknown) => {
-    // What is wrong, if anything is, the other way tells.
+  const plan = await loadViewPlan(parts, insert, { path, isMarked }, signal).catch((error: unknown) => {
+    // The other insert path reports the error, if there is one.
     if (error instanceof EngineError && error.kind === 'user') return undefined
     throw error
   })
-  if (!passage) return await options.otherwise(parts, insert, signal)
+  if (!plan) return await options.otherwise(parts, insert, signal)
   let refusal: EngineError
   try {
-    return await insertThrough(parts, insert, { passage, isMarked }, signal)
+    return await insertThrough(parts, insert, { plan, isMarked }, signal)
   } catch (error) {
     if (!(error instanceof EngineError) || error.kind === 'passing') throw error
     refusal = error
   }
-  // Some partitions may have their rows.
+  // Some partitions may already have their rows.
   const outcome = await options.otherwise(parts, { ...insert, isRepeat: true }, signal)
-  parts.ways.set(shape, way === 'plain' && refusal.kind === 'data' ? 'nullable' : 'staged')
+  parts.insertPaths.set(shape, path === 'plain' && refusal.kind === 'data' ? 'nullable' : 'staged')
   return outcome
 }
 
-/** Undefined: a view would not do for this table all that an insert does. */
-async function loadPassage(
+/** Undefined when a view cannot replace a direct insert into this table. */
+async function loadViewPlan(
   parts: SinkParts,
   insert: Insert,
-  { way, isMarked }: { way: Way; isMarked: boolean },
+  { path, isMarked }: { path: InsertPath; isMarked: boolean },
   signal: AbortSignal,
-): Promise<Passage | undefined> {
+): Promise<ViewPlan | undefined> {
   const { client, table } = parts
   const [database, name] = [quoteText(table.database), quoteText(table.table)]
-  // What comes through a view does not come to the views of the table.
+  // Rows inserted by a view do not reach the views of the destination table.
   const isPlain =
     `(SELECT count() FROM system.tables WHERE database = ${database} AND name = ${name} ` +
     "AND engine LIKE '%MergeTree' AND length(dependencies_table) = 0)"
-  // Each time: views and columns come and go while a sink is open.
+  // Loaded for each insert: views and columns change while a sink is open.
   const answer = await queryTables(
     client,
     `SELECT name, type, default_kind, ${isPlain} AS plain FROM system.columns ` +
@@ -77,32 +76,32 @@ async function loadPassage(
   const columns = parseRows<TableColumn & { plain: string | number }>(answer)
   if (columns.length === 0 || columns.some(({ plain }) => Number(plain) === 0)) return undefined
   const marker = isMarked ? markerOf(insert.token) : undefined
-  const passage = findPassage(insert, columns, { marker, mayHaveNulls: way === 'nullable' })
-  if (!passage || !isMarked) return passage
-  return { ...passage, where: [mayInsert(parts, insert.token), ...passage.where] }
+  const plan = planView(insert, columns, { marker, mayHaveNulls: path === 'nullable' })
+  if (!plan || !isMarked) return plan
+  return { ...plan, where: [mayInsert(parts, insert.token), ...plan.where] }
 }
 
 async function insertThrough(
   parts: SinkParts,
   insert: Insert,
-  { passage, isMarked }: { passage: Passage; isMarked: boolean },
+  { plan, isMarked }: { plan: ViewPlan; isMarked: boolean },
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
-  const { client, table, place } = parts
+  const { client, table, owner } = parts
   const comment = commentOf(parts, insert.token)
   const attempt = randomBytes(6).toString('hex')
-  const from = stagingTable(table, place, { token: insert.token, attempt, purpose: 'rows' })
-  const view = stagingTable(table, place, { token: insert.token, attempt, purpose: 'view' })
+  const from = stagingTable(table, owner, { token: insert.token, attempt, purpose: 'rows' })
+  const view = stagingTable(table, owner, { token: insert.token, attempt, purpose: 'view' })
   try {
-    await client.query(passageText(fullName(from), passage), { signal })
-    await client.query(viewText(fullName(view), { from, to: table, passage }), { signal })
+    await client.query(nullTableText(fullName(from), plan), { signal })
+    await client.query(viewText(fullName(view), { from, to: table, plan }), { signal })
     const check = async (): Promise<void> => {
-      if (isMarked) await mustBeOurs(parts, insert.token, signal)
-      await mustBeThere(client, view, signal)
+      if (isMarked) await assertNotTakenOver(parts, insert.token, signal)
+      await assertViewExists(client, view, signal)
     }
     const { sentBytes } = await sendRows(parts, fillText(from, insert, comment), { insert }, signal).catch(
       async (error: unknown) => {
-        // It may be refused only because somebody has taken the tables away.
+        // The rejection may be caused by another worker that dropped the tables.
         if (error instanceof EngineError && error.kind !== 'passing') await check()
         throw error
       },
@@ -114,10 +113,10 @@ async function insertThrough(
   }
 }
 
-/** A view that is there afterwards was there all the time: none is ever made again. */
-async function mustBeThere(client: EngineClient, view: TableRef, signal: AbortSignal): Promise<void> {
+/** A view that exists afterwards existed all the time: a dropped view is never recreated. */
+async function assertViewExists(client: EngineClient, view: TableRef, signal: AbortSignal): Promise<void> {
   const answer = await client.query(`EXISTS TABLE ${fullName(view)} FORMAT TabSeparated`, { signal })
   if (answer.trim() === '1') return
-  const place = placeOf(client.access)
-  throw new EngineError('passing', `what a batch went through was removed from the engine at ${place}`)
+  const address = addressText(client.access)
+  throw new EngineError('passing', `the view of a batch was removed from the engine at ${address}`)
 }

@@ -1,6 +1,5 @@
-// The text of an insert through a view. A view does not do what an insert does by itself: it fills no column that it does not
-// name, converts nothing, and takes a name for what was selected under it, not for the field. Where that would matter, there is
-// no such text.
+// Statements of an insert through a view. Unlike an insert, a view fills only the columns that it names, converts nothing, and resolves
+// names to selected aliases before fields. Where this matters, there is no view plan.
 import { type EngineColumn, EngineError } from './engine.ts'
 import { definitionsOf, type Shape } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
@@ -9,31 +8,31 @@ import { selectedBy, stagedType } from './staging-text.ts'
 import { markerColumn } from './table-delivery.ts'
 import { checkType } from './types.ts'
 
-/** As the engine has it at the moment. */
+/** A column as it is in the table now. */
 export interface TableColumn extends EngineColumn {
   default_kind: string
 }
 
-export interface Passage {
-  /** Of the table that the rows are sent into. */
+export interface ViewPlan {
+  /** Columns of the Null table that the rows are sent into. */
   columns: EngineColumn[]
-  /** Everything that the table of the user has, each under its name. */
+  /** Expressions for all columns of the user's table, each with its alias. */
   selected: string
   where: string[]
 }
 
-export interface PassageOptions {
-  /** Of a batch whose rows are marked with it. */
+export interface ViewPlanOptions {
+  /** Marker of the batch, if the rows are marked. */
   marker: string | undefined
   /**
-   * Whether fields are read as what can be NULL. Otherwise they are read as their columns are, which is cheaper: a null is refused
-   * then, unless it becomes what it should.
+   * Whether fields are read as Nullable. Otherwise they are read with the types of their columns, which is cheaper but rejects nulls
+   * that cannot be converted.
    */
   mayHaveNulls: boolean
 }
 
-/** Undefined: rows of this shape do not come into a table with these columns in this way. */
-export function findPassage(shape: Shape, columns: TableColumn[], options: PassageOptions): Passage | undefined {
+/** Undefined when rows of this shape cannot go through a view into these columns. */
+export function planView(shape: Shape, columns: TableColumn[], options: ViewPlanOptions): ViewPlan | undefined {
   const { marker, mayHaveNulls } = options
   if (!isUnmistakable(shape, columns)) return undefined
   const fieldOf = new Map(shape.columns.map(({ column, field }) => [column, field]))
@@ -48,7 +47,7 @@ export function findPassage(shape: Shape, columns: TableColumn[], options: Passa
       if (field) return undefined
       selected.push(`${quoteText(marker)} AS ${name}`)
     } else if (!field) {
-      // It is not sent, so it comes as the default of its type.
+      // Not sent, so it gets the default of its type.
       staged.set(column.name, type)
       selected.push(name)
     } else if (!mayHaveNulls && shape.format === 'JSONEachRow' && checkType(field.type, field.name) === type) {
@@ -61,12 +60,12 @@ export function findPassage(shape: Shape, columns: TableColumn[], options: Passa
   return {
     columns: [...staged].map(([name, type]) => ({ name, type })),
     selected: selected.join(', '),
-    // A null is read as NaN: whether it was one cannot be told any more.
+    // A null is read as NaN, which cannot be distinguished from a sent NaN.
     where: guarded.length === 0 ? [] : [`throwIf(${guarded.join(' OR ')}) = 0`],
   }
 }
 
-/** Whether every name means the same thing among the fields and among the columns, or only one of them has it. */
+/** Whether each name is unambiguous: the same as a field and as a column, or only one of them. */
 function isUnmistakable({ fields, columns }: Shape, there: TableColumn[]): boolean {
   const isOnce = (names: string[]): boolean => new Set(names).size === names.length
   const fieldOf = new Map(columns.map(({ column, field }) => [column, field]))
@@ -80,7 +79,7 @@ function isUnmistakable({ fields, columns }: Shape, there: TableColumn[]): boole
   )
 }
 
-/** Undefined of one that is not put into a statement: it is not understood here, or engines of before have it only on request. */
+/** Undefined for types that the grammar does not have, or that ClickHouse older than 23.3 allows only with a setting. */
 function findType({ type }: TableColumn): string | undefined {
   try {
     return type.includes('LowCardinality') ? undefined : checkType(type)
@@ -97,14 +96,11 @@ function convertedTo(type: string, selected: string, staged: string | undefined)
   return isOfType ? selected : `CAST(${selected} AS ${type})`
 }
 
-export function passageText(name: string, { columns }: Passage): string {
+export function nullTableText(name: string, { columns }: ViewPlan): string {
   return `CREATE TABLE ${name} (${definitionsOf(columns)}) ENGINE = Null`
 }
 
-export function viewText(
-  name: string,
-  { from, to, passage }: { from: TableRef; to: TableRef; passage: Passage },
-): string {
-  const where = passage.where.length === 0 ? '' : ` WHERE ${passage.where.join(' AND ')}`
-  return `CREATE MATERIALIZED VIEW ${name} TO ${fullName(to)} AS SELECT ${passage.selected} FROM ${fullName(from)}${where}`
+export function viewText(name: string, { from, to, plan }: { from: TableRef; to: TableRef; plan: ViewPlan }): string {
+  const where = plan.where.length === 0 ? '' : ` WHERE ${plan.where.join(' AND ')}`
+  return `CREATE MATERIALIZED VIEW ${name} TO ${fullName(to)} AS SELECT ${plan.selected} FROM ${fullName(from)}${where}`
 }

@@ -1,4 +1,4 @@
-// Everything that the console can do beside the operations.
+// List of console actions.
 import { acceptInvitation } from '../accounts/accept-invitation.ts'
 import { changePassword } from '../accounts/change-password.ts'
 import { lookAtInvitation } from '../accounts/look-at-invitation.ts'

@@ -1,5 +1,5 @@
-// How one action of the console runs: a GET on a reader; otherwise what takes long in the main thread, and then one
-// transaction. On SQLite the transactions run in the writer thread, where nothing may wait for anything but the database.
+// Runs a console action: a GET on a reader; otherwise its slow part in the main thread, then one transaction. On SQLite
+// transactions run in the writer thread, which may wait for the database only.
 
 import type { WriteContext } from '../database/database.ts'
 import { pick } from '../lib/shape-pick.ts'
@@ -19,14 +19,14 @@ const byId = new Map(consoleActions.map((action) => [action.id, action]))
 
 type ExecutionContext = WriteContext & { settings: OperationSettings }
 
-/** In the main thread, with a reader; `write` runs `writeAction` in a transaction. */
+/** Runs in the main thread with a reader; `write` runs `writeAction` in a transaction. */
 export async function executeAction(
-  surroundings: ExecutionContext,
+  { sql, vault, settings }: ExecutionContext,
   call: ActionCall,
   write: (call: ActionCall) => Promise<ActionOutcome>,
 ): Promise<ActionOutcome> {
   const action = byId.get(call.actionId)!
-  const context: ActionContext = { ...surroundings, ...call.request, now: new Date().toISOString() }
+  const context: ActionContext = { sql, vault, settings, ...call.request, now: new Date().toISOString() }
   const { body } = call
   if (action.method === 'GET') {
     return toOutcome(action, await action.run(context, { body, prepared: undefined }))
@@ -35,12 +35,15 @@ export async function executeAction(
   return write({ ...call, prepared: await action.prepare(context, { body }) })
 }
 
-export async function writeAction(surroundings: ExecutionContext, call: ActionCall): Promise<ActionOutcome> {
+export async function writeAction(
+  { sql, vault, settings }: ExecutionContext,
+  call: ActionCall,
+): Promise<ActionOutcome> {
   const action = byId.get(call.actionId)!
   const { body, prepared } = call
   const now = new Date().toISOString()
-  const context: ActionContext = { ...surroundings, ...call.request, now }
-  // The session was found before the body was read and a password compared: it may have ended since.
+  const context: ActionContext = { sql, vault, settings, ...call.request, now }
+  // The session was checked before the body was read and the password hashed: it may have ended since.
   if (context.signedIn) {
     const { sessionId: id, userId } = context.signedIn
     if (!(await findSessionOf(context.sql, { id, userId }, now))) context.signedIn = undefined

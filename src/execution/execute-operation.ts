@@ -1,11 +1,11 @@
-// How one operation runs: a read on a reader; a write in one transaction together with its activity and its idempotency
-// record. On SQLite the writes run in the writer thread: nothing here may know HTTP or wait for anything but the database.
+// Runs an operation: a read on a reader; a write in one transaction with its activity and its idempotency record. On SQLite
+// writes run in the writer thread: this code must not depend on HTTP and may wait for the database only.
 import { insertActivity } from '../activities/store.ts'
 import type { WriteContext } from '../database/database.ts'
 import type { Sql } from '../database/sql.ts'
 import { answerContext, claimKey, type IdempotencyKey, keepAnswer } from '../idempotency/store.ts'
-import { stillStands } from '../keys/key.ts'
-import { findStanding } from '../keys/store.ts'
+import { isKeyActive } from '../keys/key.ts'
+import { findKeyStatus } from '../keys/store.ts'
 import { type FieldProblem, invalidBody, Problem } from '../lib/problem.ts'
 import { echoProblems } from '../lib/shape-echo.ts'
 import { pick } from '../lib/shape-pick.ts'
@@ -34,19 +34,19 @@ export async function readOperation(context: ExecutionContext, request: Operatio
 export async function writeOperation(context: ExecutionContext, request: OperationRequest): Promise<OperationAnswer> {
   const { sql } = context
   const operation = operationsById.get(request.operationId)!
-  // Sent together, run one after the other: what is read of the caller is read with the organization locked.
+  // Pipelined: the caller is read after the organization is locked.
   const [sealedMs] = await Promise.all([
     lockOrganization(sql, request.caller.organizationId),
     request.caller.type === 'key'
-      ? requireKeyStands(sql, operation, request.caller)
-      : requirePersonStands(sql, operation, request.caller),
+      ? requireActiveKey(sql, operation, request.caller)
+      : requireActiveSession(sql, operation, request.caller),
   ])
   const now = new Date().toISOString()
   if (!request.idempotency) return runOperation(context, operation, request, now, sealedMs)
 
   const { organizationId, id: callerId } = request.caller
   const key: IdempotencyKey = { organizationId, callerId, idempotencyKey: request.idempotency.key }
-  const place = answerContext(key)
+  const sealContext = answerContext(key)
   const record = await claimKey(context.sql, key, request.idempotency.fingerprint, now)
   if (record) {
     if (record.fingerprint !== request.idempotency.fingerprint) {
@@ -55,22 +55,22 @@ export async function writeOperation(context: ExecutionContext, request: Operati
         'the Idempotency-Key was used before for another request; use a new key for a new request',
       )
     }
-    return JSON.parse(context.vault.open(record.answer!, place)) as OperationAnswer
+    return JSON.parse(context.vault.open(record.answer!, sealContext)) as OperationAnswer
   }
   const answer = await runOperation(context, operation, request, now, sealedMs)
-  await keepAnswer(context.sql, key, context.vault.seal(JSON.stringify(answer), place))
+  await keepAnswer(context.sql, key, context.vault.seal(JSON.stringify(answer), sealContext))
   return answer
 }
 
-// The caller was let in before the body was read, which may be long ago: two who take each other's rights away at the same
-// moment would both succeed.
-async function requireKeyStands(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
-  const standing = await findStanding(sql, caller)
-  if (!standing || !stillStands(standing, new Date().toISOString())) throw unauthorized()
-  requireRole(operation, standing.role, 'key')
+// The caller was authorized before the body was read, so it is checked again under the lock. Otherwise two admins who demote
+// each other at the same time would both succeed.
+async function requireActiveKey(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
+  const key = await findKeyStatus(sql, caller)
+  if (!key || !isKeyActive(key, new Date().toISOString())) throw unauthorized()
+  requireRole(operation, key.role, 'key')
 }
 
-async function requirePersonStands(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
+async function requireActiveSession(sql: Sql, operation: AnyOperation, caller: Caller): Promise<void> {
   const { id: userId, sessionId: id = '', organizationId } = caller
   const session = await findSessionOf(sql, { id, userId, organizationId }, new Date().toISOString())
   if (!session) throw signInAgain()
@@ -78,7 +78,7 @@ async function requirePersonStands(sql: Sql, operation: AnyOperation, caller: Ca
   requireRole(operation, session.role, 'user')
 }
 
-/** The body without the fields that only repeat the resource, and what is wrong with those. */
+/** The body without echoed fields, and the errors in those. */
 export async function readBody(
   { sql, vault }: Pick<ExecutionContext, 'sql' | 'vault'>,
   operation: AnyOperation,
@@ -129,7 +129,7 @@ async function runOperation(
   return { result: JSON.stringify(pick(operation.result, result) ?? null), ...rest }
 }
 
-/** What was attempted before the transaction of its operation. Plain data: it crosses threads. */
+/** An activity recorded before the transaction of its operation. Plain data: it is sent between threads. */
 export interface AttemptedActivity {
   type: string
   caller: Caller
@@ -138,7 +138,7 @@ export interface AttemptedActivity {
   changes: Change[]
 }
 
-/** In a transaction of its own: it stands whatever comes of the operation. */
+/** Runs in its own transaction: the activity stays even if the operation fails. */
 export async function writeActivity({ sql }: WriteContext, activity: AttemptedActivity): Promise<void> {
   const sealedMs = await lockOrganization(sql, activity.caller.organizationId)
   await insertActivity(sql, { ...activity, sealedMs, now: new Date().toISOString() })
@@ -148,6 +148,6 @@ export function requireVersion(ifMatch: string[] | undefined, version: string): 
   if (!ifMatch || ifMatch.includes('*') || ifMatch.includes(`"${version}"`)) return
   throw new Problem(
     'version_mismatch',
-    `If-Match does not fit: the resource has changed and its ETag is now "${version}"; read it again and repeat the change`,
+    `If-Match does not match: the resource has changed and its ETag is now "${version}"; read it again and repeat the change`,
   )
 }

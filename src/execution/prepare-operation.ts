@@ -1,14 +1,14 @@
-// What an operation does before its transaction: on the main thread, with a reader, and with the time to wait for a network.
+// Prepare step of an operation: runs before its transaction, in the main thread with a reader, and may wait for the network.
 
 import type { EngineReads } from '../engine/engine-reader.ts'
 import { hasRecord } from '../idempotency/store.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Change, OperationAnswer, OperationRequest } from '../operation/operation.ts'
 import { operationsById } from '../operations.ts'
-import type { Probe } from '../sources/probe.ts'
+import type { Probe } from '../source-shapes/probe.ts'
 import { type AttemptedActivity, type ExecutionContext, readBody, requireVersion } from './execute-operation.ts'
 
-/** What was prepared can be outdated by the changes of others as often as this. */
+/** The prepare step runs again when concurrent changes have outdated its result, up to this many times. */
 const maxAttempts = 3
 
 export interface PrepareParts {
@@ -17,9 +17,9 @@ export interface PrepareParts {
   recordActivity(activity: AttemptedActivity): Promise<void>
 }
 
-/** Prepares the request, if its operation does, and executes it; again when what was prepared no longer holds. */
+/** Runs the prepare step if the operation has one, then executes it; repeats both when the prepared result is outdated. */
 export async function prepareAndExecute(
-  surroundings: ExecutionContext,
+  executionContext: ExecutionContext,
   request: OperationRequest,
   { makeProbe, loadEngineReads, recordActivity }: PrepareParts,
   execute: (request: OperationRequest) => Promise<OperationAnswer>,
@@ -27,9 +27,9 @@ export async function prepareAndExecute(
   const operation = operationsById.get(request.operationId)!
   const { prepare } = operation
   if (!prepare?.isNeeded(request.body)) return execute(request)
-  // What has been answered before is only repeated.
-  if (await isRepetition(surroundings, request)) return execute(request)
-  const { sql, vault, settings } = surroundings
+  // A repeated request gets the stored response.
+  if (await isRepetition(executionContext, request)) return execute(request)
+  const { sql, vault, settings } = executionContext
   const { caller, params, query, ifMatch } = request
   let probe: Probe | undefined
   const context = {
@@ -47,8 +47,8 @@ export async function prepareAndExecute(
       recordActivity({ type: prepare.activity!, caller, requestId: request.requestId, target, changes }),
   }
   for (let attempt = 1; ; attempt++) {
-    const { body, echoed } = await readBody(surroundings, operation, request)
-    // What is wrong is told by the operation itself, all at once.
+    const { body, echoed } = await readBody(executionContext, operation, request)
+    // With errors in echoed fields, `run` reports all validation errors at once.
     const prepared = echoed.length > 0 ? undefined : await prepare.run(context, { params, query, body })
     try {
       return await execute({ ...request, prepared })

@@ -1,5 +1,4 @@
-// The writer thread of SQLite: the list of writes, served where the file is owned. The main thread imports this file only to
-// know where it is.
+// Entry point of the SQLite writer thread. The main thread imports this file only for its URL.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { serveWrites } from '../database/sqlite-writer.ts'
 import { type MasterKeys, Vault } from '../lib/vault.ts'

@@ -1,4 +1,4 @@
-// Everything that writes to the database, by name: on SQLite a write runs in another thread and only its name is sent.
+// List of all database writes by name: on SQLite a write runs in another thread, and only its name is sent.
 import { signInWithOidc } from '../accounts/sign-in-with-oidc.ts'
 import { sealActivities } from '../activities/seal.ts'
 import type { Database, WriteContext } from '../database/database.ts'
@@ -24,7 +24,7 @@ export function makeWrites(settings: OperationSettings) {
     writeOperation: ({ sql, vault }: WriteContext, request: OperationRequest) =>
       writeOperation({ sql, vault, settings }, request),
     writeActivity,
-    // Loaded with the first action: the thread that writes need not hold them all as long as nobody uses the console.
+    // Loaded with the first action, so that the writer thread needs no memory for the console until it is used.
     writeAction: async ({ sql, vault }: WriteContext, call: ActionCall) =>
       (await import('./execute-action.ts')).writeAction({ sql, vault, settings }, call),
     createSignInLink,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { FastifyRequest } from 'fastify'
-import { stopClock } from '../../test/stopped-clock.ts'
+import { stopClock } from '../../test/harness/stopped-clock.ts'
 import type { AnyOperation } from '../operation/operation.ts'
 import { type Authentication, makeAdmission, makeFailureThrottles } from './admission.ts'
 
-it('keeps what was counted for a password, whatever wrong keys are sent', async (t) => {
+it('keeps the count of password failures when many wrong keys are sent', async (t) => {
   stopClock(t)
   const failures = makeFailureThrottles()
   const authentication = { hashSecret: (secret: string) => secret, authenticate: async () => undefined }

@@ -1,5 +1,5 @@
-// Everything of an operation up to its body: who is it, where do they belong, may they do this. An API key or a person with
-// a session, never both: whoever sends an Authorization header is judged by it alone.
+// Authentication and authorization of an operation, before its body is read. The caller is an API key or a person with a session;
+// a request with an Authorization header is authenticated by that header only.
 import type { FastifyRequest } from 'fastify'
 import { networkOf } from '../lib/ip-range.ts'
 import { Problem } from '../lib/problem.ts'
@@ -12,7 +12,7 @@ import { FailureThrottle, type RequestLimiter, tooManyFailures } from './rate-li
 import { plainAddress, userAgentOf } from './request.ts'
 import type { SessionGuard } from './session-guard.ts'
 
-/** A key as authentication sees it: checked, or refused because of the address. */
+/** An authenticated API key, and whether its IP access list allows the address. */
 export interface AuthenticatedKey {
   id: string
   keyId: string
@@ -21,13 +21,13 @@ export interface AuthenticatedKey {
   addressAllowed: boolean
 }
 
-/** A session that stands, as an operation sees it. */
+/** A valid session and the role of its person. */
 export interface PersonWithSession extends SignedIn {
-  /** Of the person in the organization; undefined when the person is no member. */
+  /** Role in the organization; undefined when the person is not a member. */
   role: Role | undefined
 }
 
-/** How callers are known. */
+/** Looks up callers by their credentials. */
 export interface Authentication {
   hashSecret(secret: string): string
   /** Undefined for every kind of wrong credentials. */
@@ -38,8 +38,8 @@ export interface Authentication {
 }
 
 /**
- * What guards the door, shared with the actions of the console. Each counts apart: what is full forgets its oldest, and whoever sends
- * made-up key ids must not make it forget guesses at a password.
+ * Throttles of failed authentications, shared with console actions. Each has its own map, because a full map evicts its oldest entry:
+ * a flood of made-up key ids must not evict the count of password guesses.
  */
 export interface Throttles {
   failures: { byAddress: FailureThrottle; byKeyId: FailureThrottle; byPassword: FailureThrottle }
@@ -53,7 +53,7 @@ export function makeFailureThrottles(): Throttles['failures'] {
 }
 
 export interface Admission {
-  /** Whether too many failures came from the address of the request, its own or those of others. */
+  /** Whether too many authentications from the address of the request have failed. */
   isSuspect(request: FastifyRequest): boolean
   admit(operation: AnyOperation, request: FastifyRequest): Promise<void>
 }
@@ -70,7 +70,7 @@ export function makeAdmission(
     if (request.headers.authorization === undefined) {
       const token = guard.readToken(request.headers)
       if (token !== undefined) return admitPerson(operation, request, token)
-      // Not counted: whoever brings nothing does not guess.
+      // Not counted as a failure: a request without credentials is not a guess.
       throw isOwnPage(request) ? signInAgain() : unauthorized()
     }
 
@@ -94,12 +94,12 @@ export function makeAdmission(
     }
 
     const malformed = readParams(operation, request)
-    requirePlace(operation, malformed, state.params.organizationId, (named) => named === key.organizationId)
+    requireOrganization(operation, malformed, state.params.organizationId, (named) => named === key.organizationId)
     requireRole(operation, key.role, 'key')
     if (malformed) throw malformed
   }
 
-  /** The same for a person with a session instead of a key. */
+  /** Admits a person with a session. */
   async function admitPerson(operation: AnyOperation, request: FastifyRequest, token: string): Promise<void> {
     const state = request.penstock
     const address = plainAddress(request)
@@ -107,15 +107,15 @@ export function makeAdmission(
     const malformed = readParams(operation, request)
     const { organizationId } = state.params
     const person = await findPerson(token, organizationId)
-    // Not counted: a cookie outlives its session, and nobody guesses 256 bits.
+    // Not counted as a failure: a cookie outlives its session, and 256 bits cannot be guessed.
     if (!person) throw signInAgain()
     guard.requireCsrfToken(operation.method, request.headers, person.csrfToken)
     const { userId: id, sessionId, role } = person
     const userAgent = userAgentOf(request)
     state.caller = { type: 'user', id, sessionId, organizationId: organizationId ?? '', address, userAgent }
     Object.assign(state.headers, limiter?.take(id, 'a person'))
-    requirePlace(operation, malformed, organizationId, () => role !== undefined)
-    // Where no organization is named nobody has a role in it, and everybody may read what is theirs.
+    requireOrganization(operation, malformed, organizationId, () => role !== undefined)
+    // Without an organization in the path there is no role: people may read their own data.
     requireRole(operation, role ?? 'developer', 'user')
     if (malformed) throw malformed
   }
@@ -123,8 +123,8 @@ export function makeAdmission(
   return { admit, isSuspect: (request) => failures.byAddress.isEmpty(networkOf(plainAddress(request))) }
 }
 
-/** Of the ids in the path, that of the organization comes first: who does not belong there learns nothing about the others. */
-function requirePlace(
+/** Checks the organization id before the other ids in the path, so that outsiders learn nothing about those. */
+function requireOrganization(
   { params }: AnyOperation,
   malformed: Problem | undefined,
   organizationId: string | undefined,
@@ -135,7 +135,7 @@ function requirePlace(
   if (!belongsTo(organizationId)) throw organizationNotFound(organizationId)
 }
 
-/** The console whose session has been ended in another tab, cookie and all. Programs do not send this, and pages cannot choose to. */
+/** Whether a console page sent this after its session ended in another tab. Programs do not send Sec-Fetch headers, and pages cannot set them. */
 function isOwnPage({ headers }: FastifyRequest): boolean {
   const isInBackground = headers['sec-fetch-mode'] !== 'navigate'
   return headers['sec-fetch-site'] === 'same-origin' && isInBackground

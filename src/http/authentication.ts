@@ -1,9 +1,9 @@
-// HTTP Basic with an API key: strict parsing, one lookup, one answer for everything that is wrong.
+// HTTP Basic authentication with an API key: strict parsing, one lookup, the same answer for every error.
 import { isUtf8 } from 'node:buffer'
 
 export interface Credentials {
   keyId: string
-  /** What the stored hash of the key is compared with. */
+  /** Compared with the stored hash of the key. */
   secretHash: string
 }
 
@@ -19,14 +19,14 @@ function parseBasic(header: string | undefined): { keyId: string; secret: string
   if (!isUtf8(bytes)) return undefined
   const text = bytes.toString('utf8')
   const colon = text.indexOf(':')
-  // RFC 7617 allows no control characters; PostgreSQL cannot even look for a key id with U+0000.
+  // RFC 7617 allows no control characters, and PostgreSQL rejects U+0000 in a query parameter.
   if (colon < 1 || /\p{Cc}/u.test(text)) return undefined
   return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) }
 }
 
 /**
- * Reads credentials, remembering with each connection what its last header said: a client sends the same one with every
- * request. Only the reading is remembered; whether the key is good is asked anew each time.
+ * Parses credentials, caching the last header of each connection: clients send the same one with every
+ * request. Only the parsing is cached; the key is looked up for every request.
  */
 export class CredentialReader {
   readonly #hashSecret: (secret: string) => string

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { basic, openTestApp, type TestApp } from '../../test/harness.ts'
+import { basic, openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 
-/** The server looks for requests that are late once each second. */
+/** The server checks for late requests every second. */
 const lateMs = 100
 const checkMs = 1_000
 
@@ -58,7 +58,7 @@ describe('a connection', { timeout: 60_000 }, () => {
   const isLate = /^BAD_REQUEST: the request did not arrive in time$/
   const errorIn = (text: string): string => JSON.parse(text.slice(text.lastIndexOf('\r\n\r\n') + 4)).error
 
-  it('on which nothing was asked for is closed without a word', async () => {
+  it('without a request is closed without a response', async () => {
     const clients = [open(), open()]
     await Promise.all(clients.map(({ closed }) => closed))
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe('a connection', { timeout: 60_000 }, () => {
     )
   })
 
-  it('on which a request stops half-way is answered, in its head and in its body, first or later', async () => {
+  it('with an incomplete request gets a response, for head and body, for the first request and later ones', async () => {
     const body = get('/health', 'Content-Length: 10')
     const sendHalf = async (first: string, half: string): Promise<void> => {
       const client = open()
@@ -77,14 +77,14 @@ describe('a connection', { timeout: 60_000 }, () => {
       await client.closed
       const text = client.received()
       assert.equal(statusLines(text).length, (first ? 1 : 0) + 1, text)
-      // What needs no body has its answer already.
+      // /health needs no body and has been answered already.
       if (!half.startsWith(body)) assert.match(errorIn(text), isLate)
     }
     const halves = ['G', health.slice(0, 20), body, `${body}12345`]
     await Promise.all(['', health].flatMap((first) => halves.map((half) => sendHalf(first, half))))
   })
 
-  it('stays open between two requests, and nothing is said there', async () => {
+  it('stays open between two requests, and nothing is sent', async () => {
     const client = open()
     client.socket.write(health)
     await until(() => client.received().endsWith('}'))
@@ -97,7 +97,7 @@ describe('a connection', { timeout: 60_000 }, () => {
     assert.deepEqual(statusLines(client.received()), ['HTTP/1.1 200 ', 'HTTP/1.1 200 '])
   })
 
-  it('has no answer to nonsense in the place of that to a request before it', async () => {
+  it('never gets the error of invalid input as the response to an earlier request', async () => {
     const { organizationId } = app.sample
     const slow = get(`/v1/organizations/${organizationId}/members`, `Authorization: ${basic(app.admin)}`)
     for (const nonsense of ['NONSENSE\r\n\r\n', `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`]) {
@@ -109,7 +109,7 @@ describe('a connection', { timeout: 60_000 }, () => {
     }
   })
 
-  it('has an answer to nonsense after that to a request before it', async () => {
+  it('gets the error of invalid input after the response to an earlier request', async () => {
     const client = open()
     client.socket.write(health)
     await until(() => client.received().endsWith('}'))

@@ -1,6 +1,6 @@
-// The answer to what never became a request: broken HTTP, headers that are too long, a client that is too slow. It is written to the bare
-// socket, so a client takes it for the answer to whatever it asks for there, or is about to ask for. It is written only when nothing else
-// can be meant; otherwise the connection is closed without a word, and the client asks again on another one.
+// Responses to input that never became a request: invalid HTTP, oversized headers, a client that is too slow. They are written to the bare
+// socket, where the client reads them as the response to its current request. If that could be another request, the connection is closed
+// without a response, and the client retries on a new one.
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -16,7 +16,7 @@ interface Exchange {
 export class ClientErrors {
   readonly #latest = new WeakMap<Socket, Exchange>()
 
-  /** Call for every request, before it is answered. */
+  /** Must be called for every request before its response. */
   noteRequest(request: IncomingMessage, response: ServerResponse): void {
     this.#latest.set(request.socket, { request, response })
   }
@@ -28,12 +28,12 @@ export class ClientErrors {
 
   #isAnswerExpected(socket: Socket): boolean {
     const latest = this.#latest.get(socket)
-    // Browsers open connections ahead of need, and use them when the next page is asked for.
+    // Browsers open connections in advance and use them for the next page.
     if (!latest) return socket.bytesRead > 0
     const { request, response } = latest
-    // The error is behind that request: an answer is expected once that request has its own.
+    // The error is behind that request: a response is expected once that request has its own.
     if (request.complete) return response.writableFinished
-    // The error is in its body. A response has its socket when all before it have been sent.
+    // The error is in the body of that request. Node assigns the socket to a response once all earlier ones are sent.
     return response.socket === socket && !response.headersSent
   }
 }

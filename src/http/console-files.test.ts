@@ -37,7 +37,7 @@ describe('the files of the console', () => {
     return server
   }
 
-  it('200 the document at every address of a page, with a nonce of its own each time', async () => {
+  it('200 the document at the URL of every page, with a new nonce each time', async () => {
     const server = serve()
     const nonces = new Set<string>()
     for (const url of ['/console', '/console/', '/console/sign-in', '/console/o/any/pipes?state=Running']) {
@@ -53,7 +53,7 @@ describe('the files of the console', () => {
     assert.equal(nonces.size, 4)
   })
 
-  it('200 an asset as the browser takes it, to be kept', async () => {
+  it('200 an asset in the encoding that the browser accepts, cacheable', async () => {
     const server = serve()
     for (const [accepted, body, encoding] of [
       ['gzip, deflate, br', 'brotli', 'br'],
@@ -72,7 +72,7 @@ describe('the files of the console', () => {
     assert.match(String((await server.inject('/console/penstock.svg')).headers['content-type']), /^image.svg/)
   })
 
-  it('404 what is not an asset', async () => {
+  it('404 for names that are not assets', async () => {
     const server = serve()
     for (const name of [
       'absent.js',
@@ -88,7 +88,7 @@ describe('the files of the console', () => {
     assert.equal((await server.inject({ method: 'POST', url: '/console/api/unknown' })).statusCode, 404)
   })
 
-  it('503 while it is being built, then the page', async () => {
+  it('503 while the build runs, then the page', async () => {
     let finish = (): void => undefined
     const server = serve(
       () =>
@@ -100,7 +100,7 @@ describe('the files of the console', () => {
     assert.equal(waiting.statusCode, 503)
     assert.equal(waiting.headers.refresh, '2')
     assert.match(waiting.body, /is being built/)
-    // A browser does not refresh an address with a fragment, such as that of a link to sign in.
+    // Browsers do not refresh a URL with a fragment, such as that of a sign-in link.
     const nonce = /<script nonce="([\w-]+)">setTimeout\(\(\) => location\.reload\(\), 2000\)</.exec(waiting.body)?.[1]
     assert.ok(nonce)
     assert.match(String(waiting.headers['content-security-policy']), new RegExp(`script-src 'nonce-${nonce}';`))
@@ -108,7 +108,7 @@ describe('the files of the console', () => {
     assert.equal((await server.inject('/console')).statusCode, 200)
   })
 
-  it('503 when it cannot be built; the next visit tries again', async () => {
+  it('503 when the build fails; the next request tries again', async () => {
     let builds = 0
     const server = serve(async () => {
       builds++

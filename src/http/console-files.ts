@@ -1,5 +1,5 @@
-// The pages of the console: files that were built before, and one document for every address of a page. From a checkout the
-// console is built when its sources have changed; an installed package has it built.
+// Serves the console: its built files, and one HTML document for the URL of every page. From a checkout the console is built
+// when its sources have changed; an installed package contains the build.
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { refuseOtherMethods, serveNothingAt } from './methods.ts'
 
 export interface ConsoleFiles {
   folder: string
-  /** Resolves when the folder holds what the sources say; rejects when it cannot be built. */
+  /** Resolves when the folder holds the build of the current sources; rejects when the build fails. */
   build?(): Promise<void>
 }
 
@@ -18,13 +18,13 @@ const contentTypes: Record<string, string> = {
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
 }
-/** Longer than a look at whether something is to be built takes. */
-const patienceMs = 1_000
+/** Longer than checking whether a build is needed takes. */
+const buildWaitMs = 1_000
 const assetName = /^[\w-]+(?:\.[\w-]+)*\.(js|css|svg)$/
 
 export function serveConsole(server: FastifyInstance, { folder, build }: ConsoleFiles): void {
   let built: Promise<'built' | 'failed'> | undefined
-  /** Undefined while it is being built. */
+  /** Undefined while the build runs. */
   const outcome = async (): Promise<'built' | 'failed' | undefined> => {
     built ??= build
       ? build().then(
@@ -32,8 +32,8 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
           () => 'failed',
         )
       : Promise.resolve('built')
-    const result = await Promise.race([built, sleep(patienceMs, undefined, { ref: false })])
-    // The reason may have been mended meanwhile.
+    const result = await Promise.race([built, sleep(buildWaitMs, undefined, { ref: false })])
+    // The next request tries again: the cause may have been fixed.
     if (result === 'failed') built = undefined
     return result
   }
@@ -41,20 +41,20 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
   const document = async (reply: FastifyReply): Promise<FastifyReply> => {
     const state = await outcome()
     if (state === undefined) {
-      const text = 'This takes some seconds, and only after an update. The page goes on by itself.'
+      const text = 'This takes some seconds, and only after an update. The page reloads automatically.'
       const waiting = reply.code(503).header('retry-after', '2').header('refresh', '2')
       return sendPage(waiting, (nonce) => messagePage('The console is being built', text, nonce, reloading), true)
     }
     const page =
       state === 'built' ? await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined) : undefined
     if (page === undefined) {
-      const advice = 'Run "npm run build" where Penstock is installed; what that command prints tells what is missing.'
+      const advice = 'Run "npm run build" where Penstock is installed; its output shows what is missing.'
       return sendPage(reply.code(503), (nonce) => messagePage('The console could not be built', advice, nonce))
     }
     return sendPage(reply, (nonce) => page.replace('{{nonce}}', nonce))
   }
 
-  /** `name` may be anything that was sent; only what looks like the name of a file reaches the disk. */
+  /** `name` is unchecked input; only valid asset names reach the disk. */
   const asset = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -68,7 +68,7 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
     const bytes = type ? await readFile(file).catch(() => undefined) : undefined
     if (!bytes) return reply.callNotFound() as unknown as FastifyReply
     if (accepted) reply.header('content-encoding', encoding)
-    // The names of assets change with what is in them.
+    // Asset names contain a hash of their content.
     const lasting = parent === 'assets' ? 'public, max-age=31536000, immutable' : 'public, max-age=300'
     return reply
       .header('content-type', type)
@@ -95,12 +95,12 @@ export function serveConsole(server: FastifyInstance, { folder, build }: Console
   }
 }
 
-/** The address of a link to sign in has a fragment, and with one a browser does not heed the header `Refresh`. */
+/** Browsers ignore the header `Refresh` for a URL with a fragment, such as that of a sign-in link. */
 const reloading = 'setTimeout(() => location.reload(), 2000)'
 
 /**
- * Scripts only from ourselves and none within a page, but for that of the page that waits; the nonce is for it, and for style
- * elements that the components add.
+ * The content security policy allows scripts from this origin only. The nonce allows the inline script of the waiting page, and
+ * the style elements that components add.
  */
 function sendPage(reply: FastifyReply, page: (nonce: string) => string, hasScript = false): FastifyReply {
   const nonce = randomBytes(16).toString('base64url')

@@ -1,8 +1,8 @@
-// S1 for the actions of the console. Generated from their list: a new action has its tests by being in it.
+// S1 for console actions. Generated from their list, so that new actions are covered.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { freshAddress } from '../../test/world.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { freshAddress } from '../../test/harness/world.ts'
 import { consoleActions } from '../execution/console-actions.ts'
 
 onBothDatabases('actions of the console', (app) => {
@@ -55,7 +55,7 @@ onBothDatabases('actions of the console', (app) => {
       }
     })
 
-    it(`S2 ${action.id} takes what its shape lists, and nothing else`, async () => {
+    it(`S2 ${action.id} accepts the fields of its shape only`, async () => {
       const { headers } = await session()
       if (action.method === 'GET') return
       const refused = action.body ? [{ notAField: 1 }, [], 'text', 7, null] : [{}]
@@ -66,7 +66,7 @@ onBothDatabases('actions of the console', (app) => {
     })
   }
 
-  it('S2 take bodies of 8 KiB at the most', async () => {
+  it('S2 accept bodies of up to 8 KiB', async () => {
     const send = (bytes: number) =>
       app().request('POST', '/console/api/session', {
         key: null,
@@ -80,7 +80,7 @@ onBothDatabases('actions of the console', (app) => {
     assert.equal(body.error, 'PAYLOAD_TOO_LARGE: the body is larger than 8192 bytes')
   })
 
-  it('take the longest texts that their shapes allow, however they are spelt', async () => {
+  it('accept the longest texts that their shapes allow, also JSON-escaped', async () => {
     const spelt = (count: number) => '\\ud83d\\ude00'.repeat(count)
     const { headers } = await session()
     const text = `{"currentPassword":"${spelt(256)}","newPassword":"${spelt(256)}"}`
@@ -93,7 +93,7 @@ onBothDatabases('actions of the console', (app) => {
     assert.doesNotMatch(text, /\/console\/api/)
   })
 
-  it('are counted and logged by their name', async () => {
+  it('are counted and logged by name', async () => {
     const { headers } = await session()
     await app().request('GET', '/console/api/session', { key: null, headers })
     const metrics = await app().request('GET', '/metrics', { key: null })

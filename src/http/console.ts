@@ -1,5 +1,5 @@
-// Runs the console's own actions, with the same care as operations: route and method → origin → session → CSRF token → body →
-// validate → throttle of passwords → prepare → run → answer.
+// Runs console actions: route and method → origin → session → CSRF token → body → validation → password throttle → prepare →
+// run → response.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../lib/ip-range.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'
@@ -11,30 +11,29 @@ import { serveByPath } from './methods.ts'
 import { tooManyFailures } from './rate-limit.ts'
 import { limits, plainAddress, userAgentOf } from './request.ts'
 
-/** Everything that the runner of actions asks of the rest of Penstock. */
 export interface ConsoleParts {
   actions: AnyConsoleAction[]
   run(call: ActionCall): Promise<ActionOutcome>
 }
 
-/** What the server shares with the runner of actions. */
+/** Parts of the server that console actions share. */
 export interface ConsoleDependencies {
   authentication: Pick<Authentication, 'findPerson' | 'guard'>
   throttles: Throttles
-  /** A hash that tells nothing about the text. */
+  /** A keyed hash that reveals nothing about the text. */
   fingerprint(purpose: string, text: string): string
   send(request: FastifyRequest, reply: FastifyReply, status: number, contentType: string, body: string): FastifyReply
 }
 
-/** What somebody who guesses at a secret gets. */
+/** Codes of a wrong secret; counted as failures. */
 const failureCodes: readonly string[] = ['sign_in_failed', 'wrong_password', 'invitation_not_valid']
 
 export function serveConsoleActions(
   server: FastifyInstance,
   { actions, run }: ConsoleParts,
-  surroundings: ConsoleDependencies,
+  dependencies: ConsoleDependencies,
 ): void {
-  const { authentication, throttles, fingerprint, send } = surroundings
+  const { authentication, throttles, fingerprint, send } = dependencies
   const { findPerson, guard } = authentication
   const { failures, limiter, countFailure } = throttles
   serveByPath(server, actions, (action) => ({
@@ -50,7 +49,7 @@ export function serveConsoleActions(
     const token = guard.readToken(request.headers)
     const signedIn = token === undefined ? undefined : await findPerson(token)
     if (action.access === 'person') {
-      // Not counted: no cookie, or one of a session that has ended, is no guess.
+      // Not counted as a failure: a missing or expired cookie is not a guess.
       if (!signedIn) throw signInAgain()
       guard.requireCsrfToken(action.method, request.headers, signedIn.csrfToken)
     }
@@ -82,7 +81,7 @@ export function serveConsoleActions(
     return send(request, reply, 200, 'application/json', `{"requestId":"${requestId}",${result}"status":200}`)
   }
 
-  /** What can be guessed here is a token of 256 bits: it is looked up first, and a right one always gets in. */
+  /** For tokens of 256 bits: looked up first, so that a valid token is accepted even while others from the address are throttled. */
   async function runToken(call: ActionCall): Promise<ActionOutcome> {
     try {
       return await run(call)
@@ -93,7 +92,7 @@ export function serveConsoleActions(
     }
   }
 
-  /** Counted before the work: a password can be guessed, and every guess takes its time from everybody. */
+  /** For passwords: counted before the check, because they can be guessed and every check costs CPU time. */
   async function runPassword(call: ActionCall, guarded: string): Promise<ActionOutcome> {
     if (!failures.byPassword.take(guarded)) throw tooManyFailures()
     let hasFailed = false

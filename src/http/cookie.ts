@@ -1,18 +1,18 @@
-// Cookies of ours: for this host alone, and never for scripts.
+// Penstock's cookies: for this host only, not readable by scripts.
 
 export class OwnCookie {
   readonly #name: string
   readonly #attributes: string
 
-  /** `Strict`: only with requests that begin at pages of ours; `Lax`: also when another site leads here. */
+  /** `Strict`: sent only with requests from our own pages; `Lax`: also when another site links or redirects here. */
   constructor(name: string, publicUrl: string, sameSite: 'Strict' | 'Lax') {
     const isSecure = publicUrl.startsWith('https:')
-    // Browsers refuse the prefix, which keeps other hosts from setting the cookie, without TLS.
+    // The prefix keeps other hosts from setting the cookie; browsers accept it only with TLS.
     this.#name = isSecure ? `__Host-${name}` : name
     this.#attributes = `; Path=/; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`
   }
 
-  /** Undefined also when there are several: somebody else has set one of them. */
+  /** Undefined also when there are several: another site has set one of them. */
   read(header: string | undefined): string | undefined {
     if (!header) return undefined
     const values: string[] = []
@@ -23,7 +23,7 @@ export class OwnCookie {
     return values.length === 1 ? values[0] : undefined
   }
 
-  /** For `Set-Cookie`; null takes the cookie away. */
+  /** Value for `Set-Cookie`; null deletes the cookie. */
   set(value: string | null, lifetimeSeconds: number): string {
     return `${this.#name}=${value ?? ''}; Max-Age=${value === null ? 0 : lifetimeSeconds}${this.#attributes}`
   }

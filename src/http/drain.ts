@@ -1,22 +1,22 @@
-// Shutting down without dropping a request: stop accepting, finish what is under way, and wait for nothing else.
+// Graceful shutdown: stops accepting connections and finishes the requests in progress.
 import { once } from 'node:events'
 import { Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const longestMs = 10_000
-/** Whoever asks nothing gets this long: a request may be in the kernel already, or on its way. */
-const atRestMs = 500
-/** For connections that the kernel holds; more may come all the time. */
+/** How long idle connections stay open: a request may already be on its way. */
+const idleMs = 500
+/** Limit for accepting the connections that the kernel holds; new ones may keep arriving. */
 const longestAcceptingMs = 250
 
 export interface Drain {
-  /** Whether the answers given now are the last ones on their connections. Not before nobody listens: who goes comes back. */
+  /** Whether responses close their connections. Only after listening has stopped: otherwise clients would reconnect here. */
   isHangingUp(): boolean
   run(): Promise<void>
 }
 
-/** Call before the server listens. */
+/** Must be called before the server listens. */
 export function prepareDrain(server: FastifyInstance): Drain {
   const http = server.server
   const silent = new Set<Socket>()
@@ -32,11 +32,11 @@ export function prepareDrain(server: FastifyInstance): Drain {
     if (isHangingUp) response.setHeader('connection', 'close')
   })
 
-  /** The kernel hands over one connection in a turn, and resets what it still holds when nobody listens any more. */
-  async function acceptTheRest(): Promise<void> {
+  /** Node accepts one connection per event-loop turn, and the kernel resets those that are still queued when listening stops. */
+  async function acceptQueued(): Promise<void> {
     const deadlineMs = performance.now() + longestAcceptingMs
     let before: number
-    // The first turn may be the rest of the present one, in which the kernel is not asked.
+    // The first immediate may still run in the current event-loop turn, which accepts nothing.
     await nextTurn()
     do {
       before = accepted
@@ -46,16 +46,16 @@ export function prepareDrain(server: FastifyInstance): Drain {
 
   async function run(): Promise<void> {
     const cut = setTimeout(() => http.closeAllConnections(), longestMs)
-    await acceptTheRest()
+    await acceptQueued()
     const allGone = new AbortController()
     const gone = once(http, 'close')
-    // Not that of http, which hangs up on clients at rest: one that keeps its connection may be sending at this moment. It gets
-    // its answer, and with it the word to go.
+    // The `close` of http would drop idle connections, on which a client may be sending a request. This one keeps them: each gets
+    // its response, with `Connection: close`.
     Server.prototype.close.call(http)
     isHangingUp = true
-    await Promise.race([gone, sleep(atRestMs, undefined, { signal: allGone.signal })])
+    await Promise.race([gone, sleep(idleMs, undefined, { signal: allGone.signal })])
     allGone.abort()
-    // What came while this process had to wait for its turn is read first.
+    // Requests that arrived while this process waited for the CPU are read first.
     await nextTurn()
     for (const socket of silent) socket.destroy()
     const idle = setInterval(() => http.closeIdleConnections(), 50)

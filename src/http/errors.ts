@@ -1,4 +1,4 @@
-// How a problem looks on the wire: exactly {error, status}, or RFC 9457 for a client that asks for it.
+// Response bodies of problems: {error, status}, or RFC 9457 if the client accepts application/problem+json.
 import type { FastifyRequest } from 'fastify'
 import { type FieldProblem, Problem, problems } from '../lib/problem.ts'
 import { limits } from './request.ts'
@@ -65,7 +65,7 @@ function internalProblem(requestId: string, cause: unknown): Problem {
   })
 }
 
-/** For what the framework throws too. */
+/** The problem for an error, including those that Fastify throws. */
 export function problemOf(error: unknown, request: FastifyRequest): Problem {
   if (error instanceof Problem) return error
   switch ((error as { code?: unknown }).code) {

@@ -1,4 +1,4 @@
-// Routes by path, and what is answered to a method that a path does not offer.
+// Routes by path, and 405 for methods that a path does not offer.
 import { METHODS } from 'node:http'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import findMyWay from 'find-my-way'
@@ -6,8 +6,8 @@ import { Problem } from '../lib/problem.ts'
 import { limits } from './request.ts'
 
 /**
- * Each has a route at every path, if only to be refused: another path, with a parameter in the place of a word, could offer it. No path
- * offers any other method of the thirty that HTTP has; routes for those would take megabytes.
+ * Every path has a route for each of these methods, if only to answer 405: a path with a parameter could match instead. No path offers
+ * any of the other 30 methods of HTTP; routes for those would take megabytes.
  */
 const routed = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -16,12 +16,12 @@ export const routing = { ignoreTrailingSlash: true, maxParamLength: limits.urlBy
 type PathBook = ReturnType<typeof findMyWay>
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every path, with the methods that it offers. */
+    /** All paths with the methods that they offer. */
     paths: PathBook
   }
 }
 
-/** Lets the server know of every method that HTTP has. Call once, before any route. */
+/** Registers all methods of HTTP. Must be called once, before any route. */
 export function knowEveryMethod(server: FastifyInstance): void {
   // CONNECT never becomes a request.
   const others = METHODS.filter((method) => method !== 'CONNECT' && !server.supportedMethods.includes(method))
@@ -29,10 +29,10 @@ export function knowEveryMethod(server: FastifyInstance): void {
   server.decorate('paths', findMyWay(routing))
 }
 
-/** Of a request that has no route. */
+/** Throws 405 when a request without a route has a known path. */
 export function refuseMethodOfKnownPath({ method, raw, server }: FastifyRequest): void {
   const offered: string[] = server.paths.find('GET', raw.url ?? '')?.store.offered ?? []
-  // A path with a parameter offers it for some values only.
+  // A path with a parameter may offer the method for some values only.
   if (offered.length > 0 && !offered.includes(method)) throw notOffered(method, offered)
 }
 
@@ -48,7 +48,7 @@ export function refuseOtherMethods(server: FastifyInstance, url: string, offered
   })
 }
 
-/** For what lies within a path that offers everything below it. */
+/** Answers 404 below this URL, although a wildcard route would match. */
 export function serveNothingAt(server: FastifyInstance, url: string): void {
   noteMethods(server, url, [])
   server.route({ method: routed, url, handler: (_, reply) => reply.callNotFound() })
@@ -65,7 +65,7 @@ function notOffered(method: string, offered: string[]): Problem {
   })
 }
 
-/** A route for each of what is declared with a method and a path (`/v1/{id}`); other methods of these paths are refused. */
+/** Adds a route for each declared method and path (`/v1/{id}`), and refuses other methods of these paths. */
 export function serveByPath<Declared extends { method: string; path: string }>(
   server: FastifyInstance,
   list: Declared[],

@@ -1,4 +1,4 @@
-// What Penstock tells Prometheus at /metrics.
+// Metrics of the HTTP server and the process, in Prometheus text format.
 import type { CommitGroupMetrics } from '../database/group-commit.ts'
 import { Counter, exposition, Gauge, Histogram } from '../lib/metrics.ts'
 
@@ -19,7 +19,7 @@ export class ServerMetrics {
     'Time spent in write transactions: running them, and committing them.',
   )
   readonly #throttled = new Counter('penstock_http_failed_authentications_total', 'Requests with wrong credentials.')
-  /** Set by the server that does them. */
+  /** Set by the HTTP server. */
   countUnderWay: () => number = () => 0
   readonly #underWay = new Gauge(
     'penstock_http_requests_under_way',

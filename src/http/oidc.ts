@@ -1,5 +1,4 @@
-// The two addresses of a sign-in with an OpenID provider: the way there and the way back. People see them only in passing;
-// whatever goes wrong ends at the page where one signs in.
+// The start and callback URLs of a sign-in with an OpenID provider. Every failure redirects to the sign-in page.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { FairQueue, QueueFull } from '../lib/fair-queue.ts'
 import { networkOf } from '../lib/ip-range.ts'
@@ -11,7 +10,7 @@ import type { SessionGuard } from './session-guard.ts'
 export interface OidcRouteParts {
   publicUrl: string
   guard: SessionGuard
-  /** How long the way there and back may take. */
+  /** How long the sign-in at the provider may take. */
   attemptSeconds: number
   begin(to: string | undefined): Promise<{ location: string; attempt: string }>
   finish(returned: {
@@ -20,11 +19,11 @@ export interface OidcRouteParts {
     address: string
     userAgent: string
   }): Promise<{ to: string; sessionToken: string }>
-  /** The page that somebody wants to go to, checked: one of the console, whatever was asked for. */
+  /** The requested page if it is one of the console, otherwise its start page. */
   pageAsked(to: string | undefined): string
-  /** The page that an attempt was to lead to; undefined when the attempt is not one of ours. */
+  /** The page to open after an attempt; undefined when the attempt is not one of ours. */
   pageOfAttempt(attempt: string | undefined): string | undefined
-  /** Logs why it failed and gives the code that the console has a sentence for. */
+  /** Logs the error and returns the code for which the console has a message. */
   explain(error: unknown, requestId: string): string
 }
 
@@ -32,13 +31,13 @@ const contentSecurityPolicy = "default-src 'none'; base-uri 'none'; form-action 
 
 export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void {
   const { publicUrl, guard } = parts
-  // Lax: the browser comes back from another site.
+  // Lax: the browser returns from another site.
   const cookie = new OwnCookie('penstock-oidc', publicUrl, 'Lax')
   /**
-   * Each way back asks the provider something: no more than a few at once, whoever comes. Failures are not counted: strangers
-   * behind the same address would keep others from signing in.
+   * Each callback sends requests to the provider, so only a few run at once. Failures are not counted by address: that would
+   * lock out others behind the same address.
    */
-  const returns = new FairQueue({ atOnce: 8, mostWaiting: 256, mostWaitingInLane: 32 })
+  const returns = new FairQueue({ atOnce: 8, mostWaiting: 256, mostWaitingPerKey: 32 })
 
   const route = (
     url: string,
@@ -47,7 +46,7 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
     server.route({ method: 'GET', url, handler: (request, reply) => handler(request, prepare(request, reply)) })
     refuseOtherMethods(server, url, ['GET'])
   }
-  /** Whoever signs in there in another way still comes to the page that the first try was for. */
+  /** Keeps the requested page, so that signing in another way still leads there. */
   const toSignIn = (reply: FastifyReply, problem: string, page: string | undefined): FastifyReply => {
     const to = page === undefined || page === '/console/' ? '' : `&to=${encodeURIComponent(page)}`
     return reply.redirect(`${publicUrl}/console/sign-in?problem=${problem}${to}`, 303)
@@ -68,7 +67,7 @@ export function serveOidc(server: FastifyInstance, parts: OidcRouteParts): void 
   route('/console/oidc/callback', async (request, reply) => {
     const address = plainAddress(request)
     const attempt = cookie.read(request.headers.cookie)
-    // Whatever comes of it, the attempt is over.
+    // The attempt is over, whatever its outcome.
     reply.header('set-cookie', cookie.set(null, 0))
     try {
       const query = /\?.*$/s.exec(request.url)?.[0] ?? ''
@@ -95,8 +94,8 @@ function prepare(request: FastifyRequest, reply: FastifyReply): FastifyReply {
 }
 
 /**
- * A page of ours that goes on by itself. With a redirect the browser would still be on its way from the provider's site, and
- * would not send the session, whose cookie is only for requests that begin at our own pages.
+ * A page that forwards to the console. After a redirect the browser would not send the `SameSite=Strict` session cookie, because
+ * the navigation began at the provider's site.
  */
 function goOnPage(url: string): string {
   const escaped = url.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)

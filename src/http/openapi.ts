@@ -1,4 +1,4 @@
-// The OpenAPI 3.1 document, made of the operations: what is documented is what is validated.
+// Generates the OpenAPI 3.1 document from the operations, so that documentation and validation cannot differ.
 import { invalidBody, Problem, type ProblemCode, problems } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import { type AnyOperation, hasEtag, isPaged, isWrite, tags, takesIfMatch } from '../operation/operation.ts'
@@ -24,7 +24,7 @@ const everyOperation: ProblemCode[] = [
 const everyBody: ProblemCode[] = ['invalid_json', 'invalid_body', 'body_too_large', 'unsupported_media_type']
 const everyWrite: ProblemCode[] = ['idempotency_key_reused', 'idempotency_key_in_use']
 
-/** Problems that read the same wherever they come up. */
+/** Problems with the same text in every operation. */
 const alike: ProblemCode[] = [
   'unauthorized',
   'role_not_allowed',
@@ -57,7 +57,7 @@ const statusNames: Record<number, string> = {
   503: 'The database is away, too much is under way, or Penstock is shutting down.',
 }
 
-/** The problems that an operation can answer with. */
+/** The problems that an operation can return. */
 function problemsOf(operation: AnyOperation): ProblemCode[] {
   return [
     ...everyOperation,
@@ -148,9 +148,9 @@ function describe(operation: AnyOperation, schemas: Json): Json {
   }
 }
 
-function parameter(name: string, place: string, required: boolean, schema: Json, schemas: Json): Json {
+function parameter(name: string, location: string, required: boolean, schema: Json, schemas: Json): Json {
   const { description, ...rest } = schema
-  return { name, in: place, required, description, schema: hoist(rest, schemas) }
+  return { name, in: location, required, description, schema: hoist(rest, schemas) }
 }
 
 const ifMatchParameter: Json = {
@@ -223,7 +223,7 @@ function success(operation: AnyOperation, schemas: Json): Json {
   }
 }
 
-/** What every operation answers in the same words is described once, and referred to. */
+/** Responses that are the same for every operation are referenced. */
 function failures(operation: AnyOperation): Json {
   const byStatus = Map.groupBy(problemsOf(operation), (code) => problems[code].status)
   const responses: Json = {}
@@ -260,7 +260,7 @@ function failure(status: number, codes: ProblemCode[], operation?: AnyOperation)
   }
 }
 
-/** For a body that does not fit, what the validator really says of a slip in the example. */
+/** The example of `invalid_body` is the validator's own error for a misspelled field in the example body. */
 function exampleOf(code: ProblemCode, operation: AnyOperation | undefined): Problem {
   const body = operation?.example.body as Json | undefined
   if (code !== 'invalid_body' || !body) return new Problem(code, problems[code].example)
@@ -277,7 +277,7 @@ const problemSchema = {
     type: { type: 'string', description: 'A page that explains the problem.' },
     title: { type: 'string' },
     status: { type: 'integer' },
-    detail: { type: 'string', description: 'What was wrong with this request, and what to do.' },
+    detail: { type: 'string', description: 'The error in this request, and what to do.' },
     instance: { type: 'string', description: 'The id of the request.' },
     code: { type: 'string', enum: Object.keys(problems) },
     errors: {
@@ -296,7 +296,7 @@ const problemSchema = {
   additionalProperties: false,
 }
 
-/** A shape with an `$id` becomes a component that others refer to. Words of our own are left out. */
+/** Turns shapes with an `$id` into components and removes our own keywords. */
 function hoist(schema: Json, schemas: Json): Json {
   const { $id, secret: _secret, unquoted: _unquoted, patternHint: _hint, checkedPattern, ...own } = schema
   const copy: Json = checkedPattern === undefined ? {} : { pattern: checkedPattern }

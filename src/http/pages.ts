@@ -1,11 +1,11 @@
-// What is served without authentication: health, metrics, the OpenAPI document and the pages made of it.
+// Pages without authentication: health, metrics, the OpenAPI document and the reference generated from it.
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { problems } from '../lib/problem.ts'
 import { refuseOtherMethods } from './methods.ts'
 
 export interface PageParts {
-  /** The OpenAPI document; made when first asked for, because most processes never are. */
+  /** The OpenAPI document; generated on first use, because most processes never serve it. */
   document(): Promise<Record<string, unknown>>
 }
 
@@ -33,7 +33,7 @@ function send(reply: FastifyReply, contentType: string, body: string): FastifyRe
 type Answer = (reply: FastifyReply, request: FastifyRequest) => FastifyReply | Promise<FastifyReply>
 type Page = (url: string, answer: Answer) => void
 
-/** Pages are for everyone and for load balancers: GET, HEAD, and nothing else. */
+/** Pages offer GET and HEAD (for load balancers) only. */
 function pagesOf(server: FastifyInstance): Page {
   return (url, answer) => {
     server.route({ method: ['GET', 'HEAD'], url, handler: (request, reply) => answer(reply, request) })
@@ -41,7 +41,7 @@ function pagesOf(server: FastifyInstance): Page {
   }
 }
 
-/** What every process answers, whatever its role. */
+/** Endpoints of every process, whatever its role. */
 export function serveHealth(server: FastifyInstance, parts: HealthParts): void {
   const page = pagesOf(server)
   page('/health', (reply) => send(reply, json, '{"status":"ok"}'))
@@ -60,7 +60,7 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
     return send(reply, json, documentText)
   })
 
-  // Loaded and rendered when first asked for, too.
+  // Loaded and rendered on first use, too.
   const pages = () => import('./reference.ts')
   let reference: string | undefined
   page('/docs', async (reply) => {

@@ -1,10 +1,10 @@
-// The parameters in the path and in the query, read as the shapes of their operation want them.
+// Path and query parameters, validated and converted by the shapes of their operation.
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../lib/problem.ts'
 import { shapeProblems } from '../lib/shape.ts'
 import type { AnyOperation } from '../operation/operation.ts'
 
-/** Well-formed ids in lower case into the state; gives what is wrong with the others. */
+/** Stores valid path parameters in the request state, UUIDs in lower case; returns a problem for the others. */
 export function readParams(operation: AnyOperation, request: FastifyRequest): Problem | undefined {
   const params = request.params as Record<string, string>
   const malformed = shapeProblems(operation.params, params, { at: 'the path' })
@@ -20,7 +20,7 @@ export function readQuery(operation: AnyOperation, raw: Record<string, unknown>)
   const names = Object.keys(raw)
   if (names.length === 0 && !operation.query?.required.length) return {}
   const shape = operation.query ?? { type: 'object', properties: {}, additionalProperties: false }
-  // Without a prototype, so that a parameter called __proto__ is seen, and refused, like any other.
+  // Without a prototype, so that a parameter called __proto__ is refused like any other.
   const query: Record<string, unknown> = Object.create(null)
   for (const name of names) {
     const value = raw[name]
@@ -35,7 +35,7 @@ export function readQuery(operation: AnyOperation, raw: Record<string, unknown>)
   return query
 }
 
-/** A query has only text; `true` and `17` are read as what the shape wants, and nothing else is. */
+/** Converts `true`, `false` and integers where the shape has that type; other text stays as it is. */
 function fromText(type: string | undefined, text: unknown): unknown {
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   if (type === 'integer' && /^-?\d{1,15}$/.test(String(text))) return Number(text)

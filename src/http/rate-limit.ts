@@ -1,5 +1,5 @@
-// Two throttles: requests of a key or a person (off by default), and failed authentications (always on). Both measure time with
-// the monotonic clock: setting the clock of the machine neither locks nor frees anybody.
+// Rate limit of requests by key or person (off by default), and throttle of failed authentications (always on). Both use the
+// monotonic clock, so that changing the system time has no effect.
 import { Problem } from '../lib/problem.ts'
 
 export interface RateLimit {
@@ -12,7 +12,7 @@ interface Window {
   used: number
 }
 
-/** How many keys or addresses are remembered at the most; beyond that the oldest are forgotten. */
+/** Limit of remembered keys or addresses; the oldest are evicted. */
 const maxRemembered = 50_000
 
 /** A fixed window per key or person. */
@@ -24,7 +24,7 @@ export class RequestLimiter {
     this.#limit = limit
   }
 
-  /** Counts a request and gives the headers that every answer carries; throws when the window is used up. */
+  /** Counts a request and returns the rate-limit headers; throws when the limit is exceeded. */
   take(id: string, who: string, nowMs = performance.now()): Record<string, string> {
     let window = this.#windows.get(id)
     if (!window || window.endsAtMs <= nowMs) {
@@ -57,20 +57,20 @@ const burst = 20
 const perSecond = 1
 
 /**
- * Failed authentications by the name of what is guessed at or who guesses: 20 at once, then one per second. Secrets of 256 bits
- * are compared first and only their failures counted: whoever has the right one gets in, however many others guess from the
- * same address. Passwords are worth guessing and take long to compare: guesses are counted before.
+ * Token buckets of failed authentications by address, key id or person: 20 at once, then one per second. Secrets of 256 bits are
+ * checked first and only failures are counted, so that a valid secret is always accepted. Passwords can be guessed and are slow
+ * to check: attempts are counted before the check.
  */
 export class FailureThrottle {
   readonly #buckets = new Map<string, Bucket>()
 
-  /** Whether nothing is left for this name. */
+  /** Whether no failures are left for this name. */
   isEmpty(name: string, nowMs = performance.now()): boolean {
     const bucket = this.#buckets.get(name)
     return bucket !== undefined && tokensIn(bucket, nowMs) < 1
   }
 
-  /** Counts a failure that has happened. True when nothing was left for the name. */
+  /** Counts a failure. True when none was left for the name. */
   count(name: string, nowMs = performance.now()): boolean {
     const isTooMany = this.isEmpty(name, nowMs)
     this.#change(name, -1, nowMs)
@@ -78,8 +78,8 @@ export class FailureThrottle {
   }
 
   /**
-   * Counts a guess as a failure before it is known to be one: of many that are under way at once no more are looked at than
-   * may fail. False, with nothing counted, when nothing is left. What was no failure is given back.
+   * Counts an attempt as a failure before its outcome is known, so that concurrent attempts cannot exceed the limit. False, with
+   * nothing counted, when none is left. Call `giveBack` when the attempt did not fail.
    */
   take(name: string, nowMs = performance.now()): boolean {
     if (this.isEmpty(name, nowMs)) return false
@@ -96,7 +96,7 @@ export class FailureThrottle {
     bucket.tokens = Math.min(burst, Math.max(0, tokensIn(bucket, nowMs) + more))
     bucket.filledAtMs = nowMs
     this.#buckets.delete(name)
-    // A full one tells nothing: whoever does not fail leaves nothing behind.
+    // A full bucket needs no entry.
     if (bucket.tokens < burst) remember(this.#buckets, name, bucket)
   }
 }

@@ -1,5 +1,5 @@
-// What the pages of the reference are made of: markup that escapes by itself, a little markdown, code blocks, the frame.
-// Text reaches a page only through `html`, which escapes every string it is given; only an `Html` passes as it is.
+// Building blocks of the reference pages: escaped HTML templates, a Markdown subset, code blocks, the page frame.
+// Text reaches a page only through `html`, which escapes every string; only an `Html` value is inserted as it is.
 
 export class Html {
   readonly markup: string
@@ -28,7 +28,7 @@ export function html(parts: TemplateStringsArray, ...values: Content[]): Html {
   return new Html(parts.reduce((markup, part, index) => markup + markupOf(values[index - 1]) + part))
 }
 
-/** Only addresses that cannot run anything; a relative one would mean something else on every page. */
+/** Only schemes that cannot run scripts. Relative URLs are excluded: they would differ by page. */
 const safeAddress = /^(https?:\/\/|mailto:|\/|#)/i
 
 function inline(text: string): Content[] {
@@ -48,7 +48,7 @@ function inline(text: string): Content[] {
 
 const listItem = /^\s*([-*]|\d+\.)\s+/
 
-/** Paragraphs, lists, fenced code, `code`, **bold** and links. Headings become bold lines: the page owns its outline. */
+/** Paragraphs, lists, fenced code, `code`, **bold** and links. Headings become bold lines, because the page has its own outline. */
 export function markdown(text = ''): Html {
   const blocks: Content[] = []
   let lines: string[] = []
@@ -101,7 +101,7 @@ function colouredJson(text: string): Content[] {
   return [...contents, text.slice(end)]
 }
 
-/** The block can be reached by keyboard because it may have to be scrolled. */
+/** Focusable by keyboard, because it may need scrolling. */
 export function codeBlock(title: Content, text: Content): Html {
   return html`<figure class="code"><figcaption>${title}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`
 }
@@ -119,14 +119,14 @@ interface Frame {
   title: string
   brand: string
   version?: string
-  /** What stands in the navigation; without it the page is a single column. */
+  /** Without navigation the page has a single column. */
   navigation?: Html
   main: Html
 }
 
 export function page({ title, brand, version, navigation, main }: Frame): string {
-  // The navigation is there twice, one of them always hidden by the stylesheet: a <details> for narrow screens cannot
-  // be forced open on wide ones in every browser, and the page has to work without its script.
+  // The navigation is rendered twice, and the stylesheet hides one copy: a <details> for narrow screens cannot be forced
+  // open on wide ones in every browser, and the page has to work without its script.
   const markup = html`<!doctype html>
 <html lang="en">
 <head>

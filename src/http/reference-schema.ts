@@ -1,7 +1,7 @@
-// What the reference reads of an OpenAPI document, and its schemas as people read them: a table of fields for a JSON Schema, and an example made up from it where none is given.
+// JSON Schemas of the reference as tables of fields, with a generated example where the document has none.
 import { type Content, type Html, html, markdown } from './reference-html.ts'
 
-/** What we use of JSON Schema. */
+/** The subset of JSON Schema in use. */
 export interface Schema {
   $ref?: string
   type?: string | readonly string[]
@@ -17,7 +17,7 @@ export interface Schema {
   minLength?: number
   maxLength?: number
   pattern?: string
-  /** Ours: the pattern in words. */
+  /** Our own keyword: the pattern in words. */
   patternHint?: string
   format?: string
   items?: Schema
@@ -76,7 +76,7 @@ export interface OpenApiOperation {
   'x-stability'?: string
 }
 
-/** What we use of an OpenAPI 3.1 document. */
+/** The subset of OpenAPI 3.1 in use. */
 export interface OpenApiDocument {
   info: { title: string; version: string; description?: string }
   servers?: readonly { url: string; description?: string }[]
@@ -85,7 +85,7 @@ export interface OpenApiDocument {
   components?: Readonly<Record<string, Readonly<Record<string, object>>>>
 }
 
-/** A schema without references and wrappers; `variants` are what remains of an anyOf that is not just "or null". */
+/** A schema with references and wrappers resolved; `variants` are the alternatives of an anyOf, without null. */
 interface Shape extends Schema {
   nullable: boolean
   variants: readonly Schema[]
@@ -93,10 +93,10 @@ interface Shape extends Schema {
 
 type Use = 'request' | 'response'
 
-/** Deeper than any schema of ours; it ends one that contains itself. */
+/** Deeper than any of our schemas; stops at one that contains itself. */
 const maxDepth = 8
 
-/** Follows `#/…` references; what stands beside a `$ref` wins, as OpenAPI 3.1 has it. One that leads nowhere is empty. */
+/** Follows `#/…` references. Siblings of a `$ref` win, as in OpenAPI 3.1. A broken reference resolves to an empty object. */
 export function resolve<T extends object>(document: object, node: T | { $ref: string }): T {
   let current: object = node
   for (let hops = 0; hops < maxDepth && '$ref' in current && typeof current.$ref === 'string'; hops += 1) {
@@ -168,7 +168,7 @@ function range(from: number | undefined, to: number | undefined, unit = ''): str
 
 const value = (it: unknown): Html => html`<code>${typeof it === 'string' && it !== '' ? it : JSON.stringify(it)}</code>`
 
-/** What a value has to fulfil besides its type. */
+/** Constraints of a value besides its type. */
 function rules(document: object, shape: Shape): Content[] {
   const found: Content[] = [
     shape.format,
@@ -210,13 +210,13 @@ export function textCell(document: object, schema: Schema, description?: string)
   return html`${markdown(description ?? shape.description)}${facts}`
 }
 
-/** Long names may break between their words and nowhere else. */
+/** Long names may break between their words only. */
 function breakable(name: string): Content[] {
   if (name.length < 20) return [name]
   return name.split(/(?<=_)|(?<=[a-z])(?=[A-Z])/).map((word, index) => [index > 0 && html`<wbr>`, word])
 }
 
-/** A sender has to know what must be sent, a reader what may be missing. */
+/** Marks fields that are required in a request, or may be absent in a response. */
 export function row(name: string, use: Use, required: boolean, type: Html, text: Html): Html {
   const mark = use === 'request' ? required && 'required' : !required && 'may be absent'
   return html`<tr><th scope="row"><code class="name">${breakable(name)}</code>${
@@ -234,7 +234,7 @@ export function table(label: string, rows: Content): Html {
   )}</tr></thead><tbody>${rows}</tbody></table>`
 }
 
-/** The fields that are ever sent, or ever answered. */
+/** The fields of a request (without read-only ones) or a response (without write-only ones). */
 function visible(document: object, shape: Shape, use: Use): [string, Schema][] {
   const hides = use === 'request' ? 'readOnly' : 'writeOnly'
   return Object.entries(shape.properties ?? {}).filter(([, field]) => shapeOf(document, field)[hides] !== true)
@@ -261,7 +261,7 @@ function nested(document: object, schema: Schema, use: Use, path: string, depth:
   )}</details></td></tr>`
 }
 
-/** The fields of an object, each followed by its own; those of the first level are open, deeper ones closed. */
+/** The fields of an object with their nested fields. The first level is expanded, deeper ones collapsed. */
 export function fields(document: object, schema: Schema, use: Use, path = '', depth = 0): Html {
   const shape = shapeOf(document, schema)
   if (shape.items) return fields(document, shape.items, use, `${path}[]`, depth)
@@ -283,7 +283,7 @@ const samples: Record<string, string> = {
   hostname: 'db.example.com',
 }
 
-/** A value that fits. For a request only what must be sent (or the first field, where nothing must), else everything. */
+/** A valid value. For a request only required fields (or the first field if none is required), otherwise all. */
 export function sample(document: object, schema: Schema, use: Use, depth = 0): unknown {
   const shape = shapeOf(document, schema)
   const given = [...(shape.examples ?? []), ...('const' in shape ? [shape.const] : []), ...(shape.enum ?? [])]

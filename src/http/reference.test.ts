@@ -121,7 +121,7 @@ test('every operation has its anchor, and a link to it', () => {
   }
 })
 
-test('every link within the page leads somewhere, and no id is there twice', () => {
+test('every link within the page has a target, and ids are unique', () => {
   const ids = [...page.matchAll(/ id="([^"]*)"/g)].map((match) => match[1]!)
   assert.deepEqual([...new Set(ids)], ids)
   for (const [, target] of page.matchAll(/href="#([^"]*)"/g)) assert.ok(ids.includes(target!), target)
@@ -139,7 +139,7 @@ test('strings of the document are escaped', () => {
   assert.ok(page.includes('&lt;/code&gt;&lt;script&gt;'))
 })
 
-test('nothing inline that a content security policy would refuse, nothing loaded from elsewhere', () => {
+test('no inline scripts or styles that the content security policy refuses, nothing loaded from elsewhere', () => {
   for (const [name, markup] of Object.entries(everyPage)) {
     const tags = [...markup.matchAll(/<[a-z][^>]*>/g)].map((match) => match[0])
     const loading = tags.filter((tag) => /^<(script|link|img|iframe|style|base|object|embed)/.test(tag))
@@ -176,7 +176,7 @@ test('references are resolved, in parameters, bodies and responses', () => {
   }
 })
 
-test('types say what is allowed', () => {
+test('types list the allowed values', () => {
   const update = section('updateBoat').replace(/<[^>]*>/g, '')
   for (const words of [
     'string, 1 to 40 characters',
@@ -193,13 +193,13 @@ test('types say what is allowed', () => {
   assert.match(update, /name required/)
 })
 
-test('a response shows no write-only field, and says what may be absent', () => {
+test('a response shows no write-only fields and marks optional ones', () => {
   const get = section('getBoat')
   assert.ok(!get.includes('secretWord'))
   assert.match(get.replace(/<[^>]*>/g, ''), /kind may be absent/)
 })
 
-test('a schema that contains itself ends', () => {
+test('a recursive schema is cut off', () => {
   assert.ok(section('getBoat').includes('loop.again'))
 })
 
@@ -212,7 +212,7 @@ test('the example request can be run', () => {
   assert.ok(page.includes('export BASE_URL=&#39;https://api.example.test&#39;'))
 })
 
-test('beta is told', () => {
+test('beta is shown', () => {
   assert.ok(section('updateBoat').includes('<span class="badge">beta</span>'))
   assert.ok(!section('getBoat').includes('class="badge"'))
 })
@@ -229,7 +229,7 @@ test('markdown: paragraphs, lists, code, bold and links that cannot run anything
   assert.match(markdown('```sh\na <b>\n```').markup, /<code>a &lt;b&gt;<\/code>/)
 })
 
-test('the page of a problem says what it means and what to do', () => {
+test('the page of a problem has its meaning and its remedy', () => {
   assert.match(everyPage.problem, /409.*boat_taken.*What it means, and what to do.*Meaning.*Do <code>this<\/code>/s)
   assert.ok(everyPage.problem.includes('href="/docs"'))
   assert.match(everyPage.problems, /problems\/lost.*problems\/boat_taken/s)

@@ -1,6 +1,5 @@
-// The API reference at /docs and the pages the `type` of a problem points to, written by the server from the same
-// document that clients read at /v1. No third party, no inline script or style: they work without a network and under
-// a strict content security policy. Nothing in here knows a single operation.
+// The API reference at /docs and the problem pages, generated from the OpenAPI document at /v1. No third-party assets and
+// no inline scripts or styles: the pages work offline and under a strict content security policy.
 import { invalidBody } from '../lib/problem.ts'
 import { errorAnswer } from './errors.ts'
 import { type Content, codeBlock, type Html, html, jsonBlock, markdown, page } from './reference-html.ts'
@@ -46,7 +45,7 @@ const slug = (text: string): string =>
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
 
-/** An operation stands under its first tag only, so that its anchor is on the page once. */
+/** Lists each operation under its first tag only, so that its anchor is unique. */
 function groupsOf(document: OpenApiDocument): Group[] {
   const groups = new Map<string, Group>()
   const groupOf = (name: string, description = ''): Group => {
@@ -79,7 +78,7 @@ function navigationOf(groups: Group[]): Html {
   ].map(
     ([id, title]) => html`<li><a href="#${id}" data-search="${title?.toLowerCase()}"><span>${title}</span></a></li>`,
   )
-  // The script shows the box: without it a filter would be a box that does nothing.
+  // The script shows the filter, which does nothing without it.
   return html`<input class="filter" type="search" placeholder="Filter" aria-label="Filter the contents" hidden>
 <div class="group"><p><a href="#getting-started">Getting started</a></p><ul>${start}</ul></div>
 ${groups.map(
@@ -99,7 +98,7 @@ function introduction(document: OpenApiDocument): Html {
   const schemes = Object.values(components.securitySchemes ?? {}) as { description?: string }[]
   const keys = schemes.find((scheme) => scheme.description)?.description ?? ''
   const requestId = '0b9a5a1e-3c52-4c7e-9a57-0c2f4b1d6e83'
-  // The answer of the server itself, so that the page cannot tell another story.
+  // Generated with the server's own code, so that page and server cannot differ.
   const problem = invalidBody([{ path: 'name', detail: 'name must have 1 to 255 characters, not 0' }])
   const answer = (accept?: string): unknown => JSON.parse(errorAnswer(problem, requestId, accept).body)
   return html`<section id="getting-started" class="introduction">
@@ -122,14 +121,14 @@ ${codeBlock('Request', `curl -u "$KEY_ID:$KEY_SECRET" "$BASE_URL/v1/…"\n\n# wh
 ${jsonBlock('200 OK', { requestId, result: {}, status: 200 })}</div>
 <div class="pair" id="errors"><div>
 <h3>Errors</h3>
-<p>An error has two fields. <code>error</code> begins with a fixed word, then says what was wrong and what is allowed; everything wrong with a body is reported at once.</p>
+<p>An error has two fields. <code>error</code> begins with a fixed word, then names the error and what is allowed; all validation errors of a body are returned at once.</p>
 <p>Send <code>Accept: application/problem+json</code> to get the same problem as RFC 9457, with a stable <code>code</code> and a list of the fields concerned. Its <code>type</code> is a page that explains it: see <a href="/problems">all problems</a>.</p></div>
 <div>${jsonBlock('400 Bad Request', answer())}
 ${jsonBlock('application/problem+json', answer('application/problem+json'))}</div></div>
 </section>`
 }
 
-/** JSON first; another media type only where there is no JSON. */
+/** Prefers JSON to other media types. */
 function mediaOf(content: Readonly<Record<string, MediaType>> = {}): [string, MediaType] | undefined {
   return Object.entries(content).sort(
     ([a], [b]) => Number(b === 'application/json') - Number(a === 'application/json'),
@@ -149,7 +148,7 @@ function examplesOf(document: OpenApiDocument, media: MediaType): Example[] {
   })
 }
 
-/** The ids in the path are shell variables: an example that was copied runs once they are set. */
+/** Ids in the path become shell variables, so that a copied example runs once they are set. */
 function curl(document: OpenApiDocument, entry: Entry, parameters: Parameter[], body?: [string, unknown]): string {
   const variable = (_: string, name: string) => `$${name.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase()}`
   const needed = parameters.filter((parameter) => parameter.required === true)
@@ -173,9 +172,9 @@ function curl(document: OpenApiDocument, entry: Entry, parameters: Parameter[], 
 }
 
 function parameterTables(document: OpenApiDocument, parameters: Parameter[]): Content[] {
-  return ['path', 'query', 'header'].map((place) => {
-    const here = parameters.filter((parameter) => parameter.in === place)
-    const title = `${place[0]?.toUpperCase()}${place.slice(1)} parameters`
+  return ['path', 'query', 'header'].map((location) => {
+    const here = parameters.filter((parameter) => parameter.in === location)
+    const title = `${location[0]?.toUpperCase()}${location.slice(1)} parameters`
     const rows = here.map(({ name, required, schema = {}, description }) =>
       row(name, 'request', required === true, typeCell(document, schema), textCell(document, schema, description)),
     )
@@ -215,7 +214,7 @@ function errorList(document: OpenApiDocument, responses: [string, Response | Ref
   const shared = responses.filter(([, response]) => '$ref' in response)
   const own = responses.filter(([, response]) => !('$ref' in response))
   if (responses.length === 0) return undefined
-  // What most operations can answer is said once per operation, but out of the way of what is peculiar to this one.
+  // Errors common to many operations are collapsed, below those specific to this one.
   return html`<h4>Errors</h4>${own.length > 0 && html`<ul class="errors">${own.map(item)}</ul>`}
 ${
   shared.length > 0 &&
@@ -268,7 +267,7 @@ ${errorList(
 </section>`
 }
 
-/** The whole reference. Serve it with `reference.css` and `reference.js` beside it, at /docs/reference.css and …js. */
+/** The reference page. Needs `reference.css` and `reference.js` at /docs/. */
 export function referencePage(document: OpenApiDocument): string {
   const groups = groupsOf(document)
   const { title, version } = document.info
@@ -305,7 +304,7 @@ export function problemPage(code: string, entry: ProblemEntry, explanation: stri
   })
 }
 
-/** Every problem there is, by status. */
+/** All problems, by status. */
 export function problemIndexPage(entries: Readonly<Record<string, ProblemEntry>>): string {
   const sorted = Object.entries(entries).sort(([, a], [, b]) => a.status - b.status)
   return page({
@@ -313,7 +312,7 @@ export function problemIndexPage(entries: Readonly<Record<string, ProblemEntry>>
     brand: 'Penstock',
     main: html`<p class="crumbs"><a href="/docs">Reference</a></p>
 <h1>Problems</h1>
-<div class="prose"><p>Everything that can go wrong with a request. A client that sends <code>Accept: application/problem+json</code> finds the code of the problem in <code>code</code>, and the address of its page in <code>type</code>.</p></div>
+<div class="prose"><p>All problems that a request can return. A client that sends <code>Accept: application/problem+json</code> finds the code of the problem in <code>code</code>, and the address of its page in <code>type</code>.</p></div>
 <ul class="errors">${sorted.map(
       ([code, { status, title }]) =>
         html`<li><span class="status s${String(status)[0]}">${status}</span><div><a href="/problems/${code}">${title}</a> <code>${code}</code></div></li>`,

@@ -1,4 +1,4 @@
-// Reading a request strictly: limits, headers, query and body. No coercion, nothing dropped, nothing guessed.
+// Strict parsing of requests: limits, headers, query and body. No coercion, and nothing is ignored.
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
@@ -9,7 +9,7 @@ import { parseStrictJson } from '../lib/strict-json.ts'
 
 export const limits = {
   bodyBytes: 1_048_576,
-  /** Of an action of the console: an email, a name and two passwords in their longest spelling fit. */
+  /** For console actions: enough for an email, a name and two passwords of maximum length, JSON-escaped. */
   actionBodyBytes: 8_192,
   headerBytes: 16_384,
   urlBytes: 2_048,
@@ -28,9 +28,9 @@ const singletonHeaders = new Set([
   'user-agent',
 ])
 
-/** A header that must come once and came twice means two readers could see two different requests; so does another version. */
+/** Refuses duplicate singleton headers and other HTTP versions: a proxy could read such a request differently. */
 export function checkHeaders(raw: IncomingMessage): void {
-  // The parser also takes HTTP/0.9, which has no headers, and HTTP/2.0, which is not text: whoever reads them otherwise sees other requests.
+  // Node's parser also accepts HTTP/0.9, which has no headers, and HTTP/2.0, which is binary.
   if (raw.httpVersion !== '1.1' && raw.httpVersion !== '1.0') {
     throw new Problem('invalid_request', `the request is HTTP/${raw.httpVersion}; send HTTP/1.1`, {
       headers: { connection: 'close' },
@@ -71,7 +71,7 @@ export function parseJsonBody(
       )
     }
     const bytes = body as Buffer
-    // Many clients name a content type whether they send anything or not.
+    // Many clients send a content type with an empty body.
     if (bytes.length === 0) {
       done(null, undefined)
       return
@@ -83,10 +83,10 @@ export function parseJsonBody(
   }
 }
 
-/** Also the pattern that the OpenAPI document gives. */
+/** Also the pattern in the OpenAPI document. */
 export const ifMatchHeader = /^(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)$/
 
-/** Entity tags with their quotes, or `*` without. A weak one never matches: what is compared here decides about a change. */
+/** Entity tags with their quotes, or `*`. Weak tags never match, because the comparison guards a change. */
 export function parseIfMatch(header: string): string[] {
   const text = header.trim()
   if (!ifMatchHeader.test(text)) {
@@ -96,7 +96,7 @@ export function parseIfMatch(header: string): string[] {
   return [...text.matchAll(/(W\/)?("[^"]*")/g)].filter((match) => !match[1]).map((match) => match[2]!)
 }
 
-/** Also the pattern that the OpenAPI document gives. */
+/** Also the pattern in the OpenAPI document. */
 export const idempotencyKey = /^[!-~](?:[ -~]{0,253}[!-~])?$/
 
 export function parseIdempotencyKey(header: string | string[]): string {
@@ -104,14 +104,14 @@ export function parseIdempotencyKey(header: string | string[]): string {
   throw new Problem('invalid_header', 'Idempotency-Key must have 1 to 255 printable ASCII characters')
 }
 
-/** The same text for the same value, whatever the order of its fields. */
+/** JSON with sorted field names: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     isObject(part) ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))) : part,
   )
 }
 
-/** Names and values as text; a name that came more than once has an array. */
+/** Names and values as text; an array for a repeated name. */
 export function parseQuery(text: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null)
   for (const [name, value] of new URLSearchParams(text)) {
@@ -122,7 +122,7 @@ export function parseQuery(text: string): Record<string, string | string[]> {
   return query
 }
 
-/** IPv4 that came over an IPv6 socket is written as IPv4. What a proxy says is believed only when it is an address. */
+/** Client address; IPv4-mapped IPv6 becomes IPv4. A value from a proxy is used only if it is a valid address. */
 export function plainAddress(request: FastifyRequest): string {
   const address = isIP(request.ip) ? request.ip : (request.raw.socket.remoteAddress ?? '')
   return /^::ffff:\d+\.\d+\.\d+\.\d+$/.test(address) ? address.slice(7) : address

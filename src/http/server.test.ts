@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stopClock } from '../../test/harness/stopped-clock.ts'
 import {
   basic,
   type Key,
@@ -10,8 +11,7 @@ import {
   type RequestOptions,
   type TestApp,
   type TestResponse,
-} from '../../test/harness.ts'
-import { stopClock } from '../../test/stopped-clock.ts'
+} from '../../test/harness/test-app.ts'
 import type { Dialect } from '../database/sql.ts'
 import { hashSecret, newKey } from '../keys/key.ts'
 import { newId } from '../lib/id.ts'
@@ -25,13 +25,13 @@ const problemJson = { accept: 'application/problem+json' }
 const mebibyte = 1_048_576
 
 let lastAddress = 0
-/** Failed authentications are counted by address: a test that fails some takes one of its own. */
+/** Failed authentications are counted by address: tests that fail some use their own address. */
 function freshAddress(): string {
   lastAddress++
   return `198.18.${lastAddress >> 8}.${lastAddress & 255}`
 }
 
-/** What must be equal in two answers to the same question. */
+/** The parts that must be equal in two identical responses. */
 function comparable({ status, headers, text }: TestResponse): Pick<TestResponse, 'status' | 'headers' | 'text'> {
   return { status, text, headers: { ...headers, 'x-request-id': '', date: '' } }
 }
@@ -41,7 +41,7 @@ onBothDatabases('the server', (app) => {
     `/v1/organizations/${organizationId}/members/${userId}`
   const endpointPath = (serviceId = app().sample.serviceId) =>
     `/v1/organizations/${app().sample.organizationId}/services/${serviceId}/privateEndpoint`
-  /** Changes nothing: it is the role that the member has. */
+  /** Changes nothing: the member already has this role. */
   const patch = (options: RequestOptions = {}) =>
     app().request('PATCH', memberPath(), {
       ...(options.text === undefined ? { body: { role: 'developer' } } : {}),
@@ -49,7 +49,7 @@ onBothDatabases('the server', (app) => {
     })
 
   describe('the answer', () => {
-    it('is an envelope of three fields, and says the request id twice', async () => {
+    it('is an envelope of three fields, with the request id in body and header', async () => {
       for (const { status, body, headers } of [
         await app().request('GET', memberPath()),
         await app().request('GET', endpointPath()),
@@ -112,7 +112,7 @@ onBothDatabases('the server', (app) => {
         assert.match(String(rich.headers['content-type']), /^application\/problem\+json/)
         assert.deepEqual(rich.body, {
           type: '/problems/invalid_body',
-          title: 'The body does not fit',
+          title: 'The body is invalid',
           status: 400,
           detail: plain.body.error.replace('BAD_REQUEST: ', ''),
           instance: `urn:uuid:${rich.headers['x-request-id']}`,
@@ -125,7 +125,7 @@ onBothDatabases('the server', (app) => {
       }
     })
 
-    it('is plain for everybody else', async () => {
+    it('is plain for all other clients', async () => {
       for (const accept of ['*/*', 'application/json', 'application/*', 'text/html', 'application/problem+jsonx']) {
         const { body } = await patch({ body: {}, headers: { accept } })
         assert.deepEqual(Object.keys(body), ['error', 'status'], accept)
@@ -168,7 +168,7 @@ onBothDatabases('the server', (app) => {
       }
     })
 
-    it('of our own making tells nothing but the request id, and the log tells the rest', async () => {
+    it('of an internal failure returns the request id only; the log has the details', async () => {
       const options = { body: { id: newId() }, headers: { 'idempotency-key': newId() } }
       assert.equal((await app().request('POST', endpointPath(), options)).status, 200)
       await app().query(
@@ -194,7 +194,7 @@ onBothDatabases('the server', (app) => {
   })
 
   describe('401', () => {
-    it('is one and the same answer for everything that is wrong with the credentials', async () => {
+    it('is the same response for every error in the credentials', async () => {
       const { organizationId } = app().sample
       const { admin } = app()
       const yesterday = new Date(Date.now() - 86_400_000).toISOString()
@@ -246,7 +246,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await app().request('GET', memberPath(), { key })).status, 200)
     })
 
-    it('holds from the next request on when a key is disabled', async () => {
+    it('is answered from the next request on when a key is disabled', async () => {
       const key = await app().addKey(app().sample.organizationId, 'developer')
       const send = () => app().request('GET', memberPath(), { key, address: '198.18.255.1' })
       assert.equal((await send()).status, 200)
@@ -275,7 +275,7 @@ onBothDatabases('the server', (app) => {
   })
 
   describe('403', () => {
-    it('is for addresses that the key’s list does not have', async () => {
+    it('is for addresses outside the key’s IP access list', async () => {
       const { organizationId } = app().sample
       const sources = ['192.0.2.7', '10.20.0.0/16', '2001:db8::1', 'fd00:1234::/32']
       const ipAccessList = sources.map((source) => ({ source, description: 'test' }))
@@ -315,7 +315,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await app().request('GET', memberPath(), { key, headers })).status, 403)
     })
 
-    it('is not told to someone with the wrong secret', async () => {
+    it('is not returned for a wrong secret', async () => {
       const ipAccessList = [{ source: '192.0.2.7', description: 'test' }]
       const key = await app().addKey(app().sample.organizationId, 'admin', { ipAccessList })
       const send = (address: string) =>
@@ -326,7 +326,7 @@ onBothDatabases('the server', (app) => {
   })
 
   describe('404 and 405', () => {
-    it('says that there is nothing at a path, with or without credentials', async () => {
+    it('answers 404 at an unknown path, with or without credentials', async () => {
       for (const [method, url] of [
         ['GET', '/v2'],
         ['GET', '/v1/organisations'],
@@ -367,7 +367,7 @@ onBothDatabases('the server', (app) => {
       assert.equal(body.detail, 'PUT is not offered here; offered: GET, PATCH, DELETE')
     })
 
-    it('answers 405 also for methods that hardly anybody uses', async () => {
+    it('answers 405 also for rare methods', async () => {
       for (const method of ['TRACE', 'PROPFIND', 'OPTIONS']) {
         for (const [url, allow] of [
           [memberPath(), 'GET, PATCH, DELETE'],
@@ -493,7 +493,7 @@ onBothDatabases('the server', (app) => {
   })
 
   describe('the body', () => {
-    it('may have 1 MiB and not a byte more', async () => {
+    it('may have at most 1 MiB', async () => {
       const text = '{"role":"developer"}'
       assert.equal((await patch({ text: text.padEnd(mebibyte) })).status, 200)
       const { status, body } = await patch({ text: text.padEnd(mebibyte + 1) })
@@ -515,7 +515,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await patch({ headers: { 'content-encoding': 'identity' } })).status, 200)
     })
 
-    it('may not come as anything else', async () => {
+    it('may not have another content type or encoding', async () => {
       for (const contentType of [
         '',
         'json',
@@ -541,7 +541,7 @@ onBothDatabases('the server', (app) => {
       }
     })
 
-    it('must be JSON to the letter', async () => {
+    it('must be strictly valid JSON', async () => {
       const deep = (levels: number) => `{"role":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
       const refused: [string | Buffer, string | RegExp][] = [
         ['', 'the body is empty; send a JSON object'],
@@ -573,7 +573,7 @@ onBothDatabases('the server', (app) => {
         if (typeof sentence === 'string') assert.equal(body.detail, sentence)
         else assert.match(body.detail, sentence)
       }
-      // At the limit it is JSON, only not a role.
+      // At the limit it is valid JSON, but not a valid role.
       assert.equal((await patch({ text: deep(32), headers: problemJson })).body.code, 'invalid_body')
     })
   })
@@ -581,13 +581,13 @@ onBothDatabases('the server', (app) => {
   describe('an operation without a body', () => {
     const endpoint = (id: string) => `${endpointPath()}/${id}`
 
-    it('may name a content type all the same, as many clients do', async () => {
+    it('may have a content type, as many clients send one', async () => {
       await app().request('POST', endpointPath(), { body: { id: 'vpce-00000001' } })
       const headers = { 'content-type': 'application/json', 'content-length': '0' }
       assert.equal((await app().request('DELETE', endpoint('vpce-00000001'), { headers })).status, 200)
     })
 
-    it('refuses a body, rather than ignore what somebody meant by it', async () => {
+    it('refuses a body instead of ignoring it', async () => {
       await app().request('POST', endpointPath(), { body: { id: 'vpce-00000002' } })
       const { status, body } = await app().request('DELETE', endpoint('vpce-00000002'), { body: { force: true } })
       assert.equal(status, 400)
@@ -603,7 +603,7 @@ onBothDatabases('the server', (app) => {
   })
 
   describe('the URL and the headers', () => {
-    it('may have a URL of 2 KiB and not a byte more', async () => {
+    it('may have a URL of at most 2 KiB', async () => {
       const url = (length: number) => `${memberPath()}?`.padEnd(length, 'a')
       assert.match((await app().request('GET', url(2_048))).body.error, /is not a known/)
       const { status, body } = await app().request('GET', url(2_049))
@@ -611,7 +611,7 @@ onBothDatabases('the server', (app) => {
       assert.equal(body.error, 'BAD_REQUEST: the URL is longer than 2048 bytes')
     })
 
-    it('has the same limit where there is nothing', async () => {
+    it('has the same limit at unknown paths', async () => {
       assert.equal((await app().request('GET', `/v2/${'a'.repeat(2_048)}`)).status, 400)
     })
 
@@ -625,7 +625,7 @@ onBothDatabases('the server', (app) => {
           '\r\n',
         )
 
-      it('refuses a header twice that may come once', async () => {
+      it('refuses duplicate singleton headers', async () => {
         const body = '{"role":"developer"}'
         for (const name of [
           'Authorization',
@@ -658,7 +658,7 @@ onBothDatabases('the server', (app) => {
         }
       })
 
-      it('answers what is not HTTP with the same kind of error', async () => {
+      it('answers invalid HTTP with the same kind of error', async () => {
         const length = 'Content-Length'
         for (const [name, text] of [
           ['no HTTP at all', 'HELLO\r\n\r\n'],
@@ -712,14 +712,14 @@ onBothDatabases('the server', (app) => {
         }
       })
 
-      it('counts the bytes of a body that does not tell its length', async () => {
+      it('counts the bytes of a body without Content-Length', async () => {
         const size = mebibyte + 1
         const chunk = `${size.toString(16)}\r\n${' '.repeat(size)}\r\n0\r\n\r\n`
         const text = head('PATCH', memberPath(), 'Transfer-Encoding: chunked', 'Content-Type: application/json')
         assert.equal((await exchange(port, text + chunk)).status, 413)
       })
 
-      it('keeps the connection after an error when there was no body', async () => {
+      it('keeps the connection after an error without a body', async () => {
         for (const [status, first] of [
           [404, head('GET', '/v1/nothing')],
           [405, head('PUT', memberPath())],
@@ -745,7 +745,7 @@ onBothDatabases('the server', (app) => {
       const first = await create({ id, description: 'Analytics' }, key)
       assert.equal(first.status, 200)
       assert.match(String(first.headers.warning), /^199 /)
-      // Gone in between: an answer made anew would bring it back.
+      // Detached in between: running the request again would attach it again.
       await app().query(`DELETE FROM service_private_endpoints WHERE endpoint_id = '${id}'`)
       const again = await create({ id, description: 'Analytics' }, key)
       assert.equal(again.status, 200)
@@ -774,7 +774,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await app().request('GET', url)).body.result.role, 'developer')
     })
 
-    it('does not mind the white space of a body', async () => {
+    it('ignores white space in a body', async () => {
       const id = newId()
       const key = newId()
       await create({ id, description: '' }, key)
@@ -851,7 +851,7 @@ onBothDatabases('the server', (app) => {
       assert.equal(early.status, 409)
       assert.equal(
         early.body.error,
-        'CONFLICT: a request with this Idempotency-Key is still running; try again in a moment',
+        'CONFLICT: a request with this Idempotency-Key is still running; try again in a second',
       )
       assert.equal(early.headers['retry-after'], '1')
       const answers = await Promise.all(both)
@@ -859,7 +859,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await create({ id }, key)).status, 200)
     })
 
-    it('applies once however many come at once, and each gets the answer or is told to wait', async () => {
+    it('applies concurrent requests once; each gets the result or a 409', async () => {
       const id = newId()
       const key = newId()
       const answers = await Promise.all(Array.from({ length: 10 }, () => create({ id }, key)))
@@ -889,7 +889,7 @@ onBothDatabases('the server', (app) => {
   })
 
   describe('the rate limit', () => {
-    it('is off by default, and nothing is said of it', async () => {
+    it('is off by default, without rate-limit headers', async () => {
       for (const answer of [await app().request('GET', memberPath()), await patch({ body: {} })]) {
         assert.deepEqual(
           Object.keys(answer.headers).filter((name) => name.includes('ratelimit')),
@@ -903,7 +903,7 @@ onBothDatabases('the server', (app) => {
     const guess = (key: Key | null, address: string) => app().request('GET', memberPath(), { key, address })
     const wrong = () => ({ keyId: newKey(app().app.vault).keyId, secret: 'pst_wrong' })
 
-    it('are counted by address: 20 at once, then one each second', async (t) => {
+    it('are counted by address: 20 at once, then one per second', async (t) => {
       const clock = stopClock(t)
       const address = freshAddress()
       for (let count = 0; count < 20; count++) {
@@ -921,7 +921,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await guess(wrong(), address)).status, 429)
     })
 
-    it('keep nobody with a right key out, and nobody with a session', async (t) => {
+    it('do not block valid keys or sessions', async (t) => {
       stopClock(t)
       const address = freshAddress()
       const session = await app().addSession(app().sample.userId)
@@ -935,7 +935,7 @@ onBothDatabases('the server', (app) => {
       }
     })
 
-    it('are forgiven by the monotonic clock, whatever the clock of the machine says', async (t) => {
+    it('expire by the monotonic clock, not by the system time', async (t) => {
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const clock = stopClock(t)
       const address = freshAddress()
@@ -955,7 +955,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await guess(wrong(), `::ffff:${address}`)).status, 429)
     })
 
-    it('are counted by key id too, and whoever has the secret still gets in', async (t) => {
+    it('are counted by key id too, without blocking the valid secret', async (t) => {
       stopClock(t)
       const key = await app().addKey(app().sample.organizationId, 'developer')
       const attack = () => guess({ ...key, secret: 'pst_wrong' }, freshAddress())
@@ -965,7 +965,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await attack()).status, 429)
     })
 
-    it('are not requests that bring nothing to guess with', async (t) => {
+    it('do not include requests without credentials', async (t) => {
       stopClock(t)
       const address = freshAddress()
       const sent = async (authorization: string) =>
@@ -976,7 +976,7 @@ onBothDatabases('the server', (app) => {
       assert.equal((await guess(null, address)).status, 401)
     })
 
-    it('are not requests that were authenticated and refused', async () => {
+    it('do not include requests that were authenticated and then refused', async () => {
       const address = freshAddress()
       for (let count = 0; count < 25; count++) {
         assert.equal((await patch({ key: app().developer, address })).status, 403)
@@ -985,10 +985,10 @@ onBothDatabases('the server', (app) => {
     })
   })
 
-  describe('what is served without credentials', () => {
+  describe('pages without authentication', () => {
     const get = (url: string) => app().request('GET', url, { key: null })
 
-    it('/health and /ready say that all is well', async () => {
+    it('/health and /ready answer 200', async () => {
       const health = await get('/health')
       assert.equal(health.status, 200)
       assert.deepEqual(health.body, { status: 'ok' })
@@ -997,7 +997,7 @@ onBothDatabases('the server', (app) => {
       assert.deepEqual(ready.body, { status: 'ready' })
     })
 
-    it('/metrics tells how many requests are under way', async (t) => {
+    it('/metrics counts the requests under way', async (t) => {
       const underWay = async () =>
         Number(/^penstock_http_requests_under_way (\d+)$/m.exec((await get('/metrics')).text)![1])
       const [begun, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -1017,12 +1017,12 @@ onBothDatabases('the server', (app) => {
     })
 
     it('/metrics counts requests by operation and status, and the writes of each commit', async (t) => {
-      // Seals are writes, too, and come every five seconds, as are the notes of a key that is used, which come every minute.
+      // Excludes periodic writes: seals every five seconds, and the last use of keys every minute.
       await app().app.sealer.sealTouched()
       await app().app.keyUses.settled()
       t.mock.method(app().app.sealer, 'sealTouched', async () => undefined)
       t.mock.method(app().app.keyUses, 'note', () => undefined)
-      const figure = async (series: string) => {
+      const value = async (series: string) => {
         const { status, headers, text } = await get('/metrics')
         assert.equal(status, 200)
         assert.match(String(headers['content-type']), /^text\/plain; version=0\.0\.4/)
@@ -1030,9 +1030,9 @@ onBothDatabases('the server', (app) => {
         return line ? Number(line.slice(series.length + 1)) : 0
       }
       const grows = async (series: string, by: number, act: () => Promise<unknown>) => {
-        const start = await figure(series)
+        const start = await value(series)
         await act()
-        assert.equal((await figure(series)) - start, by, series)
+        assert.equal((await value(series)) - start, by, series)
       }
       const requests = (operation: string, status: number) =>
         `penstock_http_requests_total{operation="${operation}",status="${status}"}`
@@ -1050,7 +1050,7 @@ onBothDatabases('the server', (app) => {
       await grows('penstock_database_commit_writes_sum', 8, () => Promise.all(Array.from({ length: 8 }, () => patch())))
     })
 
-    it('/metrics is well-formed, with a type for every series and growing buckets', async () => {
+    it('/metrics is well-formed, with a type for every series and cumulative buckets', async () => {
       await patch()
       const lines = (await get('/metrics')).text.trimEnd().split('\n')
       const types = new Set<string>()
@@ -1088,7 +1088,7 @@ onBothDatabases('the server', (app) => {
       }
     })
 
-    it('/docs and what it needs come from ourselves', async () => {
+    it('/docs and its assets come from this server', async () => {
       const docs = await get('/docs')
       assert.equal(docs.status, 200)
       assert.match(String(docs.headers['content-type']), /^text\/html/)
@@ -1138,7 +1138,7 @@ onBothDatabases(
     const rateOf = ({ headers }: TestResponse) =>
       ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}`])
 
-    it('says in every answer what is left, also in errors', async (t) => {
+    it('has headers in every response, also in errors', async (t) => {
       const clock = stopClock(t)
       const key = await app().addKey(app().sample.organizationId, 'developer')
       const ok = await app().request('GET', memberPath(), { key })
@@ -1154,7 +1154,7 @@ onBothDatabases(
       assert.deepEqual(rateOf(forbidden), ['3', '0', '7'])
     })
 
-    it('answers 429 when nothing is left, until the window ends', async (t) => {
+    it('answers 429 when the limit is used up, until the window ends', async (t) => {
       const clock = stopClock(t)
       const key = await app().addKey(app().sample.organizationId, 'developer')
       const send = (headers = {}) => app().request('GET', memberPath(), { key, headers })
@@ -1179,7 +1179,7 @@ onBothDatabases(
       assert.deepEqual(rateOf(again), ['3', '2', '10'])
     })
 
-    it('counts each key by itself, whatever address it comes from', async (t) => {
+    it('counts each key separately, from all addresses together', async (t) => {
       stopClock(t)
       const { organizationId } = app().sample
       const keys = [await app().addKey(organizationId, 'developer'), await app().addKey(organizationId, 'developer')]
@@ -1218,7 +1218,7 @@ onBothDatabases(
 onBothDatabases(
   'the server behind a proxy',
   (app) => {
-    it('takes the address that the named proxy tells, and no other', async () => {
+    it('uses the address from the trusted proxy only', async () => {
       const { organizationId, userId } = app().sample
       const ipAccessList = [{ source: '192.0.2.7', description: 'test' }]
       const key = await app().addKey(organizationId, 'developer', { ipAccessList })
@@ -1242,7 +1242,7 @@ onBothDatabases(
 
 describe('the shutdown', () => {
   for (const dialect of ['sqlite', 'postgres'] as const) {
-    it(`answers what is under way and takes nothing new, on ${dialect}`, async () => {
+    it(`finishes requests in progress and accepts no new ones, on ${dialect}`, async () => {
       const { app, port, client } = await openWithClient(dialect)
       const body = '{"role":"admin"}'
       client.socket.write(patchHead(app, body) + body.slice(0, 5))
@@ -1260,7 +1260,7 @@ describe('the shutdown', () => {
       }
     })
 
-    it(`lets a client go as soon as it has its answer, on ${dialect}`, async () => {
+    it(`closes a connection after its response, on ${dialect}`, async () => {
       const { app, port, client } = await openWithClient(dialect)
       const body = '{"role":"admin"}'
       client.socket.write(patchHead(app, body) + body.slice(0, 5))
@@ -1278,7 +1278,7 @@ describe('the shutdown', () => {
       }
     })
 
-    it(`does not wait for clients that ask nothing, on ${dialect}`, async () => {
+    it(`does not wait for idle clients, on ${dialect}`, async () => {
       const { app, port, client } = await openWithClient(dialect)
       const silent = connect(port, '127.0.0.1')
       silent.on('error', () => undefined)
@@ -1309,7 +1309,7 @@ async function openWithClient(dialect: Dialect) {
   return { app, port, client: { socket, received: () => text } }
 }
 
-/** The answer `100 Continue` tells that the request has been taken up. */
+/** The response `100 Continue` shows that the server has begun the request. */
 function patchHead(app: TestApp, body: string): string {
   const { organizationId, userId } = app.sample
   return [
@@ -1332,7 +1332,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   }
 }
 
-/** Whether it is done by then. A shutdown that waits for a client does so for ten seconds. */
+/** Whether the promise settles in time. A shutdown that waits for a client takes ten seconds. */
 async function within(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
   const over = new AbortController()
   const late = sleep(milliseconds, false, { signal: over.signal }).catch(() => false)
@@ -1349,11 +1349,11 @@ interface RawAnswer {
   status: number
   headers: Record<string, string>
   body: string
-  /** What came after the first answer. */
+  /** Everything after the first response. */
   rest: string
 }
 
-/** Sends the texts as they are, and reads until the server closes the connection. */
+/** Sends raw text and reads until the server closes the connection. */
 async function exchange(port: number, ...texts: string[]): Promise<RawAnswer> {
   const received = await new Promise<string>((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
@@ -1362,7 +1362,7 @@ async function exchange(port: number, ...texts: string[]): Promise<RawAnswer> {
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.on('close', () => resolve(Buffer.concat(chunks).toString()))
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      // The server may close before it has read all that it refuses.
+      // The server may close before it has read everything.
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error)
     })
     socket.write(texts.join(''), 'latin1')
@@ -1382,7 +1382,7 @@ async function exchange(port: number, ...texts: string[]): Promise<RawAnswer> {
   }
 }
 
-/** Whether nobody listens there any more. */
+/** Whether the port is closed. */
 async function refuses(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

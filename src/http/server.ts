@@ -1,5 +1,5 @@
-// The HTTP server. Every operation goes through the same steps, in this order: route and method → authenticate → ids →
-// organization → role → body → validate → run → answer. The body is not read before the caller is authorized.
+// The HTTP server. Every operation runs the same steps: route and method → authenticate → ids → organization → role → body →
+// validate → run → response. The body is not read before the caller is authorized.
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -46,19 +46,18 @@ import {
 } from './request.ts'
 import { RequestsUnderWay } from './under-way.ts'
 
-/** Everything the server asks of the rest of Penstock. */
 export interface ServerParts {
   operations: AnyOperation[]
   console: ConsoleParts
   authentication: Authentication
-  /** `gone`: the caller has hung up. Given to operations that prepare. */
+  /** `gone` is aborted when the client disconnects; passed to operations with a prepare step. */
   read(request: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer>
   write(request: OperationRequest, gone?: AbortSignal): Promise<OperationAnswer>
-  /** The resource that a PATCH is about, as it is read. */
+  /** The current resource of a PATCH, as GET returns it. */
   current(operation: AnyOperation, caller: Caller, params: Record<string, string>): Promise<unknown>
-  /** Whether Penstock is shutting down, and nobody listens any more. */
+  /** Whether Penstock is shutting down and has stopped listening. */
   isHangingUp(): boolean
-  /** A hash that tells nothing about the text. */
+  /** A keyed hash that reveals nothing about the text. */
   fingerprint(purpose: string, text: string): string
   log: Log
   metrics: ServerMetrics
@@ -78,7 +77,7 @@ interface RequestState {
   operation: { id: string } | undefined
   key: AuthenticatedKey | undefined
   caller: Caller | undefined
-  /** Who is signed in, for an action of the console. */
+  /** The signed-in person of a console action. */
   signedIn: SignedIn | undefined
   params: Record<string, string>
   headers: Record<string, string | string[]>
@@ -97,11 +96,11 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     countFailure: () => metrics.failedAuthentication(),
   }
   const { admit, isSuspect } = makeAdmission(parts.authentication, throttles)
-  /** Requests from addresses that guess are begun a few per event-loop turn: those from elsewhere do not wait for them. */
+  /** Starts only a few requests per event-loop turn from addresses with failed authentications, so that others do not wait for them. */
   const suspects = new CallQueue(32, 1_024)
   const underWay = new RequestsUnderWay(limits.requestsUnderWay)
   metrics.countUnderWay = () => underWay.count
-  /** Idempotency keys of requests that are being run by this process. */
+  /** Idempotency keys of requests that run in this process. */
   const runningKeys = new Set<string>()
 
   const clientErrors = new ClientErrors()
@@ -116,7 +115,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     exposeHeadRoutes: false,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
     routerOptions: { ...routing, querystringParser: parseQuery },
-    // Shapes are checked by ourselves; the framework's own compilers would only take memory.
+    // Shapes are validated here; Fastify's schema compilers would only use memory.
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: (error: Error, socket: Socket) => clientErrors.answer(error, socket),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
@@ -127,12 +126,12 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersMs,
       connectionsCheckingInterval: 1_000,
-      // Checked by ourselves, so that the answer has our form.
+      // Checked in `checkHeaders`, so that the response has our format.
       requireHostHeader: false,
     },
   } as Parameters<typeof Fastify>[0]) as unknown as FastifyInstance
 
-  // An Expect that we do not know is no reason not to answer; the default is a 417 without a body.
+  // Ignores unknown Expect headers; Node's default is a 417 without a body.
   server.server.on('checkExpectation', (request, response) => server.server.emit('request', request, response))
   server.server.prependListener('request', (request, response) => clientErrors.noteRequest(request, response))
   knowEveryMethod(server)
@@ -222,7 +221,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     const ifMatch = request.headers['if-match']
     if (ifMatch !== undefined && operation.method !== 'GET') {
       admitted.ifMatch = parseIfMatch(ifMatch)
-      // To ignore it would be to break the promise that the client relies on.
+      // Ignoring it would drop the guard that the client relies on.
       if (!takesIfMatch(operation))
         throw new Problem(
           'invalid_header',
@@ -237,7 +236,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     return admitted
   }
 
-  /** Tells whether the body also has fields of the resource that cannot be changed; throws all that is wrong, at once. */
+  /** Returns whether the body echoes fields that cannot be changed; throws all validation errors at once. */
   async function checkBody(
     operation: AnyOperation,
     caller: Caller,
@@ -262,7 +261,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     if (runningKeys.has(name)) {
       throw new Problem(
         'idempotency_key_in_use',
-        'a request with this Idempotency-Key is still running; try again in a moment',
+        'a request with this Idempotency-Key is still running; try again in a second',
         {
           headers: { 'retry-after': '1' },
         },
@@ -305,7 +304,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       })
     }
     Object.assign(request.penstock.headers, problem.headers)
-    // Nobody knows how much of the body is still to come. An overload has no part in that: new connections would add to it.
+    // The rest of the body has unknown length, so the connection is closed. Not when overloaded: reconnecting would add load.
     if (!request.raw.complete && hasBody(request) && !problem.isOverload) {
       request.penstock.headers.connection = 'close'
     }
@@ -342,9 +341,9 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     }
-    // For requests that had come before; drain.ts says it to later ones.
+    // For requests that arrived before the shutdown; drain.ts sets the header for later ones.
     if (parts.isHangingUp()) headers.connection = 'close'
-    // Straight to the socket: what the framework would add to a finished text is only time.
+    // Written to the socket directly: Fastify would only add overhead.
     reply.hijack()
     reply.raw.writeHead(status, headers).end(body)
     return reply
@@ -353,7 +352,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   return server
 }
 
-/** Aborted when the connection is closed before the answer; also after it, when nobody listens any more. */
+/** Aborted when the connection closes; after the response nothing listens to it any more. */
 function whenGone(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort())
@@ -373,7 +372,7 @@ function operationName(request: FastifyRequest): string {
 }
 
 function describeFailure(cause: unknown): ReturnType<typeof describeError> {
-  // A fault from the writer thread has its description with it.
+  // An error from the writer thread carries its description.
   const { description } = cause as { description?: ReturnType<typeof describeError> }
   return description ?? describeError(cause)
 }
@@ -384,7 +383,7 @@ function callerFields({ key, caller, signedIn }: RequestState): Pick<LogFields, 
   return signedIn ? { userId: signedIn.userId } : {}
 }
 
-/** The same request with another cursor. Relative: only the client knows by which name it reached us. */
+/** The same request with another cursor. Relative, because only the client knows the host name it used. */
 function nextPage(request: FastifyRequest, cursor: string): string {
   const [path, query] = request.url.split('?')
   const parameters = new URLSearchParams(query)

@@ -21,7 +21,7 @@ function codeOf(work: () => void): string {
 }
 
 describe('the cookie of a session', () => {
-  it('is out of reach for scripts, other sites and, with TLS, for other hosts and plain connections', () => {
+  it('is unavailable to scripts and other sites, and with TLS to other hosts and plain connections', () => {
     assert.deepEqual(secure.cookies({ sessionToken: 'ses_1' }), [
       '__Host-penstock-session=ses_1; Max-Age=604800; Path=/; HttpOnly; SameSite=Strict; Secure',
     ])
@@ -31,13 +31,13 @@ describe('the cookie of a session', () => {
     ])
   })
 
-  it('is taken away with the attributes that it was set with', () => {
+  it('is deleted with the attributes that it was set with', () => {
     assert.deepEqual(secure.cookies({ sessionToken: null }), [
       '__Host-penstock-session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict; Secure',
     ])
   })
 
-  it('is found among others, and not at all when there are two', () => {
+  it('is found among others, and ignored when there are two', () => {
     const cases: [string | undefined, string | undefined][] = [
       [undefined, undefined],
       ['', undefined],
@@ -64,7 +64,7 @@ describe('the cookie of a session', () => {
 describe('the origin of a request with a session', () => {
   const cases: [method: string, headers: IncomingHttpHeaders, expected: string][] = [
     ['POST', { host: 'penstock.example.com', origin: 'https://penstock.example.com' }, 'passes'],
-    // A proxy may name the machine behind it.
+    // A proxy may send the host name of the machine behind it.
     ['POST', { host: '10.0.0.7:8080', origin: 'https://penstock.example.com' }, 'passes'],
     ['POST', { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }, 'passes'],
     ['POST', { host: 'localhost:80', origin: 'http://localhost' }, 'passes'],
@@ -104,7 +104,7 @@ describe('the origin of a request with a session', () => {
     ['10.0.0.7:8080', 'http://10.0.0.7:8080', 'cross_origin'],
     ['127.0.0.1:8080', 'http://127.0.0.1:8080', 'cross_origin'],
     ['penstock.example.com', 'http://penstock.example.com', 'cross_origin'],
-    // A name of somebody else that resolves to this machine.
+    // A foreign name that resolves to this machine.
     ['rebound.attacker.example', 'https://rebound.attacker.example', 'cross_origin'],
   ]
   for (const [host, origin, expected] of underOneAddress) {
@@ -127,7 +127,7 @@ describe('the origin of a request with a session', () => {
 })
 
 describe('the CSRF token', () => {
-  it('is needed for every method but GET, to the letter', () => {
+  it('is required for every method except GET, exactly', () => {
     const expected = 'f'.repeat(64)
     assert.equal(
       codeOf(() => secure.requireCsrfToken('GET', {}, expected)),

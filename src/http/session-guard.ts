@@ -1,11 +1,11 @@
-// What a request with a session must prove beside having its cookie, because a browser sends cookies along whoever wrote the
-// page: that it comes from a page of ours, and, when it changes something, that this page could read our answers.
+// CSRF protection of requests with a session cookie: they must come from one of our pages, and changes must carry the CSRF
+// token of the session.
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../lib/problem.ts'
 import { OwnCookie } from './cookie.ts'
 
-/** The longest that browsers keep a cookie. */
+/** The longest lifetime that browsers allow. */
 const deviceSeconds = 400 * 86_400
 
 export class SessionGuard {
@@ -15,7 +15,7 @@ export class SessionGuard {
   readonly #deviceCookie: OwnCookie
   readonly #lifetimeSeconds: number
 
-  /** `isOnlyOrigin`: whatever name the request was sent to, only pages under the public address are ours. */
+  /** `isOnlyOrigin`: only the origin of the public URL is ours, whatever the Host header is. */
   constructor({
     publicUrl,
     isOnlyOrigin,
@@ -40,7 +40,7 @@ export class SessionGuard {
     return this.#deviceCookie.read(cookie)
   }
 
-  /** For `Set-Cookie`; null takes the cookie of the session away. That of the device outlives sessions: its purpose is the next sign-in. */
+  /** Values for `Set-Cookie`; null deletes the session cookie. The device cookie outlives sessions, because the next sign-in uses it. */
   cookies({ sessionToken, deviceToken }: { sessionToken?: string | null; deviceToken?: string }): string[] {
     const cookies: string[] = []
     if (sessionToken !== undefined) cookies.push(this.#cookie.set(sessionToken, this.#lifetimeSeconds))
@@ -48,7 +48,7 @@ export class SessionGuard {
     return cookies
   }
 
-  /** Throws unless the browser says that a page of ours sends this. Reading is also for who types the address. */
+  /** Throws unless the browser reports that one of our pages sent the request. A GET may also come from the address bar. */
   requireSameOrigin(method: string, headers: IncomingHttpHeaders): void {
     const site = headers['sec-fetch-site']
     const isRead = method === 'GET'
@@ -62,7 +62,7 @@ export class SessionGuard {
     if (this.#isOnlyOrigin) return false
     const { protocol, host: originHost } = new URL(origin)
     if (protocol !== 'http:' && protocol !== 'https:') return false
-    // Through URL, which leaves out the port that the scheme has anyway.
+    // `URL` removes the default port of the scheme.
     const own = `${protocol}//${host ?? ''}`
     return URL.canParse(own) && new URL(own).host === originHost
   }
@@ -71,8 +71,8 @@ export class SessionGuard {
   requireCsrfToken(method: string, headers: IncomingHttpHeaders, expected: string): void {
     if (method === 'GET') return
     const sent = Buffer.from(String(headers['x-csrf-token'] ?? ''))
-    const wanted = Buffer.from(expected)
-    if (sent.length === wanted.length && timingSafeEqual(sent, wanted)) return
+    const token = Buffer.from(expected)
+    if (sent.length === token.length && timingSafeEqual(sent, token)) return
     throw new Problem(
       'csrf_token_mismatch',
       'the header x-csrf-token is not the token of this session; load the page again',

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { basic, openTestApp, type TestApp } from '../../test/harness.ts'
+import { basic, openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 import { limits } from './request.ts'
 import { RequestsUnderWay } from './under-way.ts'
 
 const connections = 25
 const perConnection = 100
 
-// Of no database in particular: writes are held before they come to it.
-describe('more requests at once than are taken on', () => {
+// Independent of the database: writes are held before they reach it.
+describe('requests beyond the limit', () => {
   let app: TestApp
   before(async () => {
     app = await openTestApp('sqlite')
   })
   after(() => app.close())
 
-  it('are refused, whatever they ask for; others are done when they can be, and it is over then', async (t) => {
+  it('are refused, while those within the limit are served and the server recovers', async (t) => {
     const origin = await app.app.listen()
     const port = Number(new URL(origin).port)
     const { organizationId, userId } = app.sample
@@ -30,7 +30,7 @@ describe('more requests at once than are taken on', () => {
     const look = (): Promise<Response> =>
       fetch(origin + path, { headers: { authorization: basic(app.admin), connection: 'close' } })
 
-    // For as long as all of them need to arrive: a lock in the database would be waited for five seconds at most.
+    // Holds writes until all requests have arrived; a database lock would time out after five seconds.
     const { database } = app.app
     const write = database.write.bind(database) as (...args: unknown[]) => Promise<unknown>
     const { promise: letGo, resolve: go } = Promise.withResolvers<void>()
@@ -40,29 +40,29 @@ describe('more requests at once than are taken on', () => {
     }) as typeof database.write)
     try {
       const answers = Array.from({ length: connections }, () => answersTo(port, change.repeat(perConnection) + health))
-      // Until those under way are as many as can be.
+      // Until the limit is reached.
       let refused = await look()
       const endsAtMs = performance.now() + 30_000
       while (refused.status === 200 && performance.now() < endsAtMs) refused = await look()
       assert.equal(refused.status, 503)
       const { error } = (await refused.json()) as { error: string }
-      assert.equal(error, 'UNAVAILABLE: too many requests are under way; try again in a moment')
+      assert.equal(error, 'UNAVAILABLE: too many requests are under way; try again in a second')
       assert.equal(refused.headers.get('retry-after'), '1')
       assert.equal((await fetch(`${origin}/health`)).status, 200)
       const refusedAgain = `GET ${path} HTTP/1.1\r\n${start.join('\r\n')}\r\n\r\n`
       const begunAtMs = performance.now()
       assert.deepEqual(await answersTo(port, refusedAgain, health), [503, 200])
-      assert.ok(performance.now() - begunAtMs >= 900, 'whoever is told to wait is not listened to meanwhile')
+      assert.ok(performance.now() - begunAtMs >= 900, 'a refused connection is not read from until Retry-After is over')
       go()
 
       const statuses = await Promise.all(answers)
-      // A refused change is no reason to hang up: what was sent after it is answered too.
+      // A refusal does not close the connection: later requests on it are answered too.
       for (const list of statuses) assert.equal(list.length, perConnection + 1)
       const all = statuses.flat()
       const count = (status: number): number => all.filter((each) => each === status).length
       assert.equal(count(200) + count(503), all.length)
       assert.ok(count(503) > 0)
-      // One of them may have been ours.
+      // One of them may have been a request of `look`.
       assert.ok(count(200) >= limits.requestsUnderWay - 1 + connections, `${count(200)} were done`)
     } finally {
       go()
@@ -70,7 +70,7 @@ describe('more requests at once than are taken on', () => {
     assert.equal((await look()).status, 200)
   })
 
-  it('are not begun for somebody who has hung up meanwhile', async () => {
+  it('are not started for a client that has disconnected', async () => {
     const underWay = new RequestsUnderWay(1_000)
     const gone = { destroyed: false } as Socket
     const here = { destroyed: false } as Socket
@@ -81,7 +81,7 @@ describe('more requests at once than are taken on', () => {
       })
     const ofGone = Array.from({ length: 500 }, () => send(gone, 'gone'))
     const ofHere = Array.from({ length: 100 }, () => send(here, 'here'))
-    // As a connection tells it: not before the first of them have been begun.
+    // A disconnect is noticed only after the first requests have started.
     await Promise.all(ofGone.slice(0, 1))
     ;(gone as { destroyed: boolean }).destroyed = true
     assert.deepEqual(await Promise.all(ofHere), Array(100).fill(true))
@@ -92,7 +92,7 @@ describe('more requests at once than are taken on', () => {
   })
 })
 
-/** The statuses, in the order of the answers, of what is sent as it is over one connection; `later` as soon as there is an answer. */
+/** Sends raw text on one connection, then `later` after the first response; returns the statuses in order. */
 async function answersTo(port: number, text: string, later = ''): Promise<number[]> {
   const received = await new Promise<string>((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -1,55 +1,59 @@
-// How many requests are being answered. What comes beyond the limit is refused before anything is done for it: otherwise those who
-// send without waiting for answers would have Penstock work for half a minute on what nobody waits for any more. What comes all at
-// once is begun a few at a time: between them connections are heard, so that a hang-up is known before work is done for nobody.
+// Limit of concurrent requests. Requests beyond it are refused before any work: otherwise clients that send without waiting for
+// responses would cause half a minute of work for nobody. Bursts are started a few per event-loop turn, so that a disconnect is
+// noticed before work starts for that client.
 import type { Socket } from 'node:net'
 import { CallQueue } from '../lib/call-queue.ts'
 import { Problem } from '../lib/problem.ts'
 
 const retryAfterSeconds = 1
-/** Of those who were told to wait and come again too early. More of them would take the time of what is under way. */
+/** Limit for clients that retry before `Retry-After`. More refusals would slow down the requests in progress. */
 const refusalsPerSecond = 1_000
-const longestRestMs = 1_000
+const longestPauseMs = 1_000
 
 export class RequestsUnderWay {
   readonly #most: number
-  readonly #deaf = new WeakSet<Socket>()
-  /** Heard again, but not yet whether they are still there: that comes behind what they sent before. */
-  readonly #doubted = new WeakSet<Socket>()
+  /** Not read from after a refusal. */
+  readonly #paused = new WeakSet<Socket>()
+  /** Read from again, but a disconnect is not yet known: it comes behind the data sent before. */
+  readonly #unverified = new WeakSet<Socket>()
   readonly #begun = new CallQueue(128)
-  /** To refuse takes less time than to do; it must not wait behind what is done. */
+  /** Refusals are cheap and have their own queue, so that they do not wait behind requests. */
   readonly #refused = new CallQueue(256, 2_048)
-  /** Connections that were told to wait and have waited; each of them may bring many requests. */
-  readonly #unheard: (() => void)[] = []
-  /** By then the time that refusals have taken has been given to what is under way. */
-  #restedAtMs = 0
+  /** Paused connections whose waiting time is over; each may bring many requests. */
+  readonly #resumable: (() => void)[] = []
+  /** When the requests in progress have regained the time that refusals took. */
+  #pauseEndsAtMs = 0
   #count = 0
 
   constructor(most: number) {
     this.#most = most
   }
 
-  /** Also of clients that have hung up since. */
+  /** Includes requests of clients that have disconnected. */
   get count(): number {
     return this.#count
   }
 
-  /** Resolves to false when the client has hung up before anything was begun. */
+  /** Resolves to false when the client disconnected before the work started. */
   async begin(socket: Socket, work: () => Promise<void>): Promise<boolean> {
     if (this.#count >= this.#most) {
-      this.#leave(socket)
+      this.#pause(socket)
       const nowMs = performance.now()
-      this.#restedAtMs = Math.min(Math.max(nowMs, this.#restedAtMs) + 1_000 / refusalsPerSecond, nowMs + longestRestMs)
+      this.#pauseEndsAtMs = Math.min(
+        Math.max(nowMs, this.#pauseEndsAtMs) + 1_000 / refusalsPerSecond,
+        nowMs + longestPauseMs,
+      )
       await this.#refused.turn()
       if (socket.destroyed) return false
-      throw new Problem('unavailable', 'too many requests are under way; try again in a moment', {
+      throw new Problem('unavailable', 'too many requests are under way; try again in a second', {
         headers: { 'retry-after': String(retryAfterSeconds) },
         isOverload: true,
       })
     }
     return this.during(async () => {
-      if (this.#doubted.has(socket)) {
+      if (this.#unverified.has(socket)) {
         await nextPoll()
-        this.#doubted.delete(socket)
+        this.#unverified.delete(socket)
       }
       await this.#begun.turn()
       if (socket.destroyed) return false
@@ -58,7 +62,7 @@ export class RequestsUnderWay {
     })
   }
 
-  /** Not for the time in which a body arrives: slow clients must not keep out others. */
+  /** Counts a request while `work` runs. Not while its body arrives: slow clients must not block others. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#count++
     try {
@@ -68,39 +72,39 @@ export class RequestsUnderWay {
     }
   }
 
-  /** Whoever is told to wait is not listened to meanwhile: to refuse takes time as well, and what is under way must be finished. */
-  #leave(socket: Socket): void {
-    if (this.#deaf.has(socket)) return
-    this.#deaf.add(socket)
-    // The server goes on reading as soon as it has answered.
-    const stayAway = (): void => void socket.pause()
-    socket.on('resume', stayAway)
+  /** Stops reading from a refused client for the time of `Retry-After`, because refusals take CPU time from requests in progress. */
+  #pause(socket: Socket): void {
+    if (this.#paused.has(socket)) return
+    this.#paused.add(socket)
+    // The server resumes reading after each response.
+    const pauseAgain = (): void => void socket.pause()
+    socket.on('resume', pauseAgain)
     socket.pause()
-    const listen = (): void => {
-      this.#deaf.delete(socket)
-      this.#doubted.add(socket)
-      socket.off('resume', stayAway)
+    const resume = (): void => {
+      this.#paused.delete(socket)
+      this.#unverified.add(socket)
+      socket.off('resume', pauseAgain)
       socket.resume()
     }
     const wait = (): void => {
-      if (this.#unheard.push(listen) === 1) this.#hear()
+      if (this.#resumable.push(resume) === 1) this.#resumeNext()
     }
     setTimeout(wait, retryAfterSeconds * 1_000).unref()
   }
 
-  /** One after the other, and between them what it brings: those behind it may find that it is too much already. */
-  #hear(): void {
-    const restMs = this.#restedAtMs - performance.now()
-    if (this.#count >= this.#most && restMs > 0) setTimeout(() => this.#hear(), restMs).unref()
-    else if (this.#refused.isBusy) setImmediate(() => this.#hear())
+  /** Resumes one connection at a time and handles its requests before the next, which may have to wait again. */
+  #resumeNext(): void {
+    const pauseMs = this.#pauseEndsAtMs - performance.now()
+    if (this.#count >= this.#most && pauseMs > 0) setTimeout(() => this.#resumeNext(), pauseMs).unref()
+    else if (this.#refused.isBusy) setImmediate(() => this.#resumeNext())
     else {
-      this.#unheard.shift()?.()
-      if (this.#unheard.length > 0) setImmediate(() => this.#hear())
+      this.#resumable.shift()?.()
+      if (this.#resumable.length > 0) setImmediate(() => this.#resumeNext())
     }
   }
 }
 
-/** Resolves when connections have been looked at once more: an immediate comes before that, the next one behind it. */
+/** Resolves after the next poll for I/O: the first immediate runs before it, the second after it. */
 function nextPoll(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }

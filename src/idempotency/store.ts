@@ -1,5 +1,5 @@
-// Answers of requests that carried an `Idempotency-Key`, kept for a day: the same request again gets the same answer and
-// is not applied twice. The record is written in the transaction of the change, so that both are there or neither is.
+// Responses of requests with an `Idempotency-Key`, kept for 24 hours: a repeated request gets the same response and is not applied
+// again. The record is written in the transaction of the change.
 import { type Sql, statement } from '../database/sql.ts'
 import type { SealContext } from '../lib/vault.ts'
 
@@ -41,8 +41,8 @@ const forgetOneStatement = statement<IdempotencyKey & { before: string }>(
 )
 
 /**
- * Takes the key for this request, or returns the record of the request that took it before. Another transaction that has
- * just taken it is waited for.
+ * Claims the key for this request, or returns the record of the request that claimed it before. Waits for a transaction that is
+ * claiming the same key.
  */
 export async function claimKey(
   sql: Sql,
@@ -55,7 +55,7 @@ export async function claimKey(
   return sql.first(findStatement, key)
 }
 
-/** Whether a request with the key has been answered. */
+/** Whether a request with the key was answered in the last 24 hours. */
 export async function hasRecord(sql: Sql, key: IdempotencyKey, now: string): Promise<boolean> {
   return (await sql.first(findYoungStatement, { ...key, before: oldest(now) })) !== undefined
 }
@@ -64,12 +64,12 @@ export async function keepAnswer(sql: Sql, key: IdempotencyKey, sealedAnswer: st
   await sql.run(answerStatement, { ...key, answer: sealedAnswer })
 }
 
-/** Where the sealed answer belongs. */
+/** Seal context of the stored response. */
 export function answerContext({ organizationId, callerId, idempotencyKey }: IdempotencyKey): SealContext {
   return { organizationId, table: 'idempotency_records', row: `${callerId}/${idempotencyKey}`, field: 'answer' }
 }
 
-/** At most a thousand at once; returns how many. */
+/** Deletes at most 1000 expired records; returns how many. */
 export async function forgetOldKeys(sql: Sql, now: string): Promise<number> {
   return sql.run(forgetStatement, { before: oldest(now) })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('another organization', (app) => {
   const add = (adminEmail: string, more: { adminName?: string; isForExistingAccount?: boolean } = {}) =>
@@ -13,7 +13,7 @@ onBothDatabases('another organization', (app) => {
   const organizationsOf = async (userId: string) =>
     (await app().query(`SELECT organization_id FROM members WHERE user_id = '${userId}'`)).length
 
-  it('is for an account that exists only when that was asked for, and says whose it is', async () => {
+  it('uses an existing account only on request, and describes it otherwise', async () => {
     const { adminUserId, organizationId } = await app().addOrganization()
     await app().query(`UPDATE organizations SET name = 'First' WHERE id = '${organizationId}'`)
     const email = `${adminUserId}@northwind.example`
@@ -31,7 +31,7 @@ onBothDatabases('another organization', (app) => {
     assert.equal(await organizationsOf(adminUserId), 2)
   })
 
-  it('is for somebody new with a name, and never for nobody', async () => {
+  it('creates a new account only with a name', async () => {
     const email = 'new.person@northwind.example'
     assert.equal(isForNobody(await add(email)), true)
     assert.equal(isForNobody(await add(email, { adminName: 'New', isForExistingAccount: true })), true)

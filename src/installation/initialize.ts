@@ -7,7 +7,7 @@ import { newId } from '../lib/id.ts'
 import { insertMember, insertUser } from '../members/store.ts'
 import { insertOrganization } from '../organizations/store.ts'
 import { findPersonByEmail, listOrganizationsOf } from '../sessions/store.ts'
-import { sealKeyCheck } from './installation.ts'
+import { sealKeyCheck } from './key-check.ts'
 import { insertKeyCheck } from './store.ts'
 
 export interface FirstOrganization {
@@ -24,7 +24,7 @@ export interface Initialized {
   keySecret: string
 }
 
-/** The first organization with its admin and an admin key. Returns undefined when there is one already. */
+/** Creates the first organization with its admin and an admin key. Returns undefined when one exists already. */
 export async function initialize(context: WriteContext, input: FirstOrganization): Promise<Initialized | undefined> {
   const { sql, vault } = context
   const now = new Date().toISOString()
@@ -33,11 +33,11 @@ export async function initialize(context: WriteContext, input: FirstOrganization
 }
 
 export interface AnotherOrganization extends FirstOrganization {
-  /** Its admin is the account that has the email; otherwise there must be none. */
+  /** If true, the account with this email becomes admin; if false, no such account may exist. */
   isForExistingAccount: boolean
 }
 
-/** Who has an email address here already. */
+/** An existing account with the email address. */
 export interface KnownAccount {
   name: string
   email: string
@@ -46,8 +46,8 @@ export interface KnownAccount {
 }
 
 /**
- * Another one. An account may be anybody's who was once given a link for that email: it is made an admin only when that is what
- * was asked for. `known` tells whose it is, undefined that nobody has the email.
+ * Creates another organization. Anyone who was once given a link for that email may own the existing account, so it becomes admin
+ * only on request. `known` is the existing account, or undefined when nobody has the email.
  */
 export async function addOrganization(
   context: WriteContext,

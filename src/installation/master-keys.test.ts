@@ -3,12 +3,12 @@ import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { complainOfMode } from '../lib/private-file.ts'
+import { explainFileMode } from '../lib/private-file.ts'
 import { newMasterKeys } from '../lib/vault.ts'
 import { readMasterKeys, writeMasterKeys } from './master-keys.ts'
 
 describe('the master key file', () => {
-  it('is refused when others may read it, with the command that closes it', () => {
+  it('is refused when other users can read it, with the chmod command', () => {
     const folder = mkdtempSync(join(tmpdir(), 'penstock-keys-'))
     try {
       const file = join(folder, 'master-keys.json')
@@ -27,9 +27,9 @@ describe('the master key file', () => {
     }
   })
 
-  it('may be read through the group when root has mounted it for another user', (t) => {
+  it('may be readable by the group when root has mounted it for another user', (t) => {
     const stats = statSync(import.meta.filename)
-    const of = (mode: number, uid: number) => complainOfMode('k', Object.assign(stats, { mode, uid }))?.remedy
+    const of = (mode: number, uid: number) => explainFileMode('k', Object.assign(stats, { mode, uid }))?.remedy
     t.mock.method(process as { geteuid(): number }, 'geteuid', () => 1000)
     assert.equal(of(0o440, 0), undefined)
     assert.equal(of(0o444, 0), 'run "chmod 440 k"')

@@ -1,12 +1,12 @@
-// The master keys live in a file of their own, readable by nobody else, beside the database or wherever the operator puts it.
+// Reads and writes the master key file, which no other user may read.
 import { readFileSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { explainNoAccess } from '../lib/no-access.ts'
-import { complainOfMode, writePrivateFile } from '../lib/private-file.ts'
+import { explainFileMode, writePrivateFile } from '../lib/private-file.ts'
 import { StartError } from '../lib/start-error.ts'
-import { type KeyNews, type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
+import { type LoadChangedKeys, type MasterKeys, Vault, VaultError } from '../lib/vault.ts'
 
-/** Undefined when there is no such file. `mayBeOpen`: for whoever looks at who may read it. */
+/** Undefined when the file does not exist. `mayBeOpen` skips the check of the file mode. */
 export function readMasterKeys(file: string, { mayBeOpen = false } = {}): MasterKeys | undefined {
   let text: string
   let stats: Stats
@@ -16,20 +16,20 @@ export function readMasterKeys(file: string, { mayBeOpen = false } = {}): Master
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
-    const mend = 'set PENSTOCK_DATA (or PENSTOCK_MASTER_KEY_FILE) to the right place.'
+    const remedy = 'set PENSTOCK_DATA (or PENSTOCK_MASTER_KEY_FILE) to the right path.'
     const reason =
       code === 'EACCES'
-        ? `: ${explainNoAccess(file)}, or ${mend}`
+        ? `: ${explainNoAccess(file)}, or ${remedy}`
         : code === 'ENOTDIR'
-          ? `: ${dirname(file)} is not a folder; ${mend}`
+          ? `: ${dirname(file)} is not a folder; ${remedy}`
           : ` (${code}).`
     throw new StartError(`The master key file ${file} cannot be read${reason}`)
   }
-  const open = mayBeOpen ? undefined : complainOfMode(file, stats)
+  const open = mayBeOpen ? undefined : explainFileMode(file, stats)
   if (open) throw new StartError(`The master key file ${open.found}: ${open.remedy}.`)
   try {
     const keys = JSON.parse(text) as MasterKeys
-    // Refuses what is not a list of good keys, before anything depends on it.
+    // Validates the keys.
     new Vault(keys)
     return keys
   } catch (error) {
@@ -44,16 +44,16 @@ export function loadMasterKeys(file: string): MasterKeys {
   return keys
 }
 
-/** Durable before anything is sealed with it: a database whose key was lost is lost. */
+/** Synced to disk before any value is sealed with a new key, because a lost key means lost data. */
 export function writeMasterKeys(file: string, keys: MasterKeys, mode: 'create' | 'replace' = 'create'): void {
   writePrivateFile(file, `${JSON.stringify(keys, null, 2)}\n`, mode)
 }
 
-/** A running process sees what `penstock keys` does within this time. */
+/** A running process notices changes by `penstock keys` within this time. */
 export const keysFollowedWithinMs = 1_000
 
-/** For a process that goes on while its keys change. A file that is gone or damaged, or another Penstock's, is no news. */
-export function followMasterKeys(file: string, pepper: string): KeyNews {
+/** Reloads keys that change while the process runs. A missing, damaged or foreign file is ignored. */
+export function followMasterKeys(file: string, pepper: string): LoadChangedKeys {
   let seen = ''
   let lookedMs = Number.NEGATIVE_INFINITY
   return (need) => {

@@ -1,20 +1,19 @@
-// The organization that the try-it mode shows: two people, a service, and a stopped pipe of each kind with every field of its
-// shape filled in, so that every field can be seen and changed; and those that run, for files and for a shop on PostgreSQL. The engine
-// is looked for on this machine; all other hosts end in `.example` and resolve to nothing.
+// Sample organization of the try-it mode: two people, a service, a stopped pipe of each kind with all fields set, and running pipes for
+// sample files and the sample shop. The engine is on this machine; all other hosts end in `.example` and do not resolve.
 import type { WriteContext } from '../database/database.ts'
 import type { Sql } from '../database/sql.ts'
 import { newKey } from '../keys/key.ts'
 import { insertKey } from '../keys/store.ts'
 import { newId } from '../lib/id.ts'
 import { insertMember, insertUser } from '../members/store.ts'
-import { maskConnectionString } from '../pipes/object-storage-source.ts'
-import type { SourceKindName, StoredPipe } from '../pipes/pipe.ts'
+import type { StoredPipe } from '../pipes/pipe.ts'
 import { pipeExample } from '../pipes/pipe-example.ts'
-import type { SourceSecrets } from '../pipes/pipe-source.ts'
 import { defaultScaling } from '../pipes/scaling.ts'
 import { insertPipe, sealSecrets } from '../pipes/store.ts'
 import { passwordContext } from '../services/service.ts'
 import { insertService } from '../services/store.ts'
+import { maskConnectionString } from '../source-shapes/object-storage-source.ts'
+import type { SourceKindName, SourceSecrets } from '../source-shapes/source-kind.ts'
 import { initialize } from './initialize.ts'
 
 export interface Sample {
@@ -27,18 +26,18 @@ export interface Sample {
   developerKeyId: string
   developerKeySecret: string
   pipeIds: Record<SourceKindName, string>
-  /** Of the pipe that loads files; only when there are files. */
+  /** Id of the pipe that loads files, if there are files. */
   runningPipeId?: string
-  /** Of the pipe that follows the shop; only when there is a shop. */
+  /** Id of the pipe that replicates the shop, if there is one. */
   shopPipeId?: string
 }
 
 export interface SampleInput {
-  /** Instead of a ClickHouse on this machine, as it comes. */
+  /** Default: ClickHouse on this machine with its default settings. */
   engine?: { url: string; username: string; password: string }
-  /** Where files of orders appear; a pipe is made that loads them. */
+  /** Source URL of order files, for a pipe that loads them. */
   filesUrl?: string
-  /** A PostgreSQL that changes; a pipe is made that follows it. */
+  /** A PostgreSQL database, for a pipe that replicates it. */
   shop?: SampleShop
 }
 
@@ -118,9 +117,9 @@ export async function createSample(
       updatedAt: now,
     })
   }
-  const place = { organizationId, serviceId }
-  const runningPipeId = filesUrl === undefined ? undefined : await insertRunningPipe(sql, place, filesUrl, now)
-  const shopPipeId = shop && (await insertShopPipe({ sql, vault }, place, shop, now))
+  const ids = { organizationId, serviceId }
+  const runningPipeId = filesUrl === undefined ? undefined : await insertRunningPipe(sql, ids, filesUrl, now)
+  const shopPipeId = shop && (await insertShopPipe({ sql, vault }, ids, shop, now))
   return {
     organizationId,
     adminUserId: first.adminUserId,
@@ -136,16 +135,16 @@ export async function createSample(
   }
 }
 
-/** Begins to load as soon as the engine of the service answers. */
+/** The pipe starts loading as soon as the engine of the service answers. */
 async function insertRunningPipe(
   sql: Sql,
-  place: { organizationId: string; serviceId: string },
+  ids: { organizationId: string; serviceId: string },
   filesUrl: string,
   now: string,
 ): Promise<string> {
   const id = newId()
   await insertPipe(sql, {
-    ...place,
+    ...ids,
     id,
     kind: 'objectStorage',
     name: 'Orders from files',
@@ -174,15 +173,15 @@ async function insertRunningPipe(
   return id
 }
 
-/** Loads the shop's tables and follows them. */
+/** Initial load and change data capture (CDC) of the shop's tables. */
 async function insertShopPipe(
   { sql, vault }: Pick<WriteContext, 'sql' | 'vault'>,
-  place: { organizationId: string; serviceId: string },
+  ids: { organizationId: string; serviceId: string },
   { host, port, database, username, password }: SampleShop,
   now: string,
 ): Promise<string> {
   const id = newId()
-  const { organizationId } = place
+  const { organizationId } = ids
   const mapping = (table: string) => ({
     sourceSchemaName: 'public',
     sourceTable: table,
@@ -193,7 +192,7 @@ async function insertShopPipe(
     excludedColumns: [],
   })
   await insertPipe(sql, {
-    ...place,
+    ...ids,
     id,
     kind: 'postgres',
     name: 'Shop from PostgreSQL',
@@ -229,7 +228,7 @@ const tableDefinition = {
   engine: { type: 'MergeTree' as const, columnIds: ['amount'], versionColumnId: 'ordered_at' },
   partitionBy: 'toYYYYMM(ordered_at)',
   primaryKey: 'order_id',
-  // Empty, and the engine uses neither of the columns above: whoever tries it may send any columns.
+  // Empty, and the engine uses neither of the columns above, so that users can send any columns.
   sortingKey: [],
 }
 
@@ -247,7 +246,7 @@ const caCertificate = [
   '-----END CERTIFICATE-----',
 ].join('\n')
 
-// Made up, and of nothing: no account has this name.
+// Fictitious: no account has this name.
 const connectionString =
   'DefaultEndpointsProtocol=https;AccountName=northwindexample;AccountKey=c2FtcGxlLWFjY291bnQta2V5;EndpointSuffix=core.example'
 

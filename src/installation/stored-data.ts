@@ -1,30 +1,30 @@
-// For commands that read or change the data as a whole, beside the processes that serve it or in their place.
+// Data access for commands that read or change all data.
 import { join } from 'node:path'
 import { type Exclusive, openExclusive } from '../database/exclusive.ts'
 import { type DataLocation, openSnapshot, type Snapshot } from '../database/snapshot.ts'
 import { NotSetUpError } from '../lib/start-error.ts'
 import { type MasterKeys, newMasterKeys, Vault } from '../lib/vault.ts'
-import { checkKeys } from './installation.ts'
+import { checkKeys } from './key-check.ts'
 import { readMasterKeys } from './master-keys.ts'
 
-/** The settings that say where everything is. */
+/** Settings with the locations of database and master keys. */
 export interface DataSettings {
   databaseUrl: string | undefined
   dataFolder: string
   masterKeyFile: string
 }
 
-export function placeOf({ databaseUrl, dataFolder }: DataSettings): DataLocation {
+export function dataLocation({ databaseUrl, dataFolder }: DataSettings): DataLocation {
   return { databaseUrl, sqliteFile: join(dataFolder, 'penstock.db') }
 }
 
-/** As it is at one moment; Penstock may run. */
+/** Runs `work` on a consistent snapshot; Penstock may run. */
 export async function withSnapshot<Result>(
   settings: DataSettings,
   work: (data: { snapshot: Snapshot; masterKeys: MasterKeys; vault: Vault }) => Promise<Result>,
 ): Promise<Result> {
   const storedKeys = readMasterKeys(settings.masterKeyFile)
-  const snapshot = await openSnapshot(placeOf(settings))
+  const snapshot = await openSnapshot(dataLocation(settings))
   try {
     return await work({ snapshot, ...(await requireKeys(snapshot, storedKeys, settings)) })
   } finally {
@@ -32,14 +32,14 @@ export async function withSnapshot<Result>(
   }
 }
 
-/** One command at a time: of two who write the file of the keys, one would take away the other's key. */
+/** Allows one command at a time: concurrent writers of the key file would lose each other's keys. */
 export async function withKeysLocked<Result>(
   settings: DataSettings,
   work: (database: Exclusive) => Promise<Result>,
 ): Promise<Result> {
-  // Refuses what is not a database of this version, and makes none.
+  // Refuses databases of other versions, and creates none.
   await withSnapshot(settings, async () => undefined)
-  const database = await openExclusive(placeOf(settings), 'keys')
+  const database = await openExclusive(dataLocation(settings), 'keys')
   try {
     await requireKeys(database, readMasterKeys(settings.masterKeyFile), settings)
     return await work(database)
@@ -48,13 +48,13 @@ export async function withKeysLocked<Result>(
   }
 }
 
-/** Keys that are missing are lost only where there is data. */
+/** Missing keys are an error only if there is data. */
 async function requireKeys(
   { sql }: Pick<Snapshot, 'sql'>,
   storedKeys: MasterKeys | undefined,
   settings: DataSettings,
 ): Promise<{ masterKeys: MasterKeys; vault: Vault }> {
-  // New ones open nothing: with them, data is refused as that of missing keys.
+  // New keys open nothing, so existing data is refused with the error for missing keys.
   const masterKeys = storedKeys ?? newMasterKeys()
   const vault = new Vault(masterKeys)
   const isNew = await checkKeys(sql, vault, settings, storedKeys !== undefined)

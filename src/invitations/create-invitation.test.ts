@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 import { insertMember, insertUser } from '../members/store.ts'
 
@@ -68,9 +68,9 @@ onBothDatabases('createInvitation', (app) => {
       assert.equal(stored[0]!.token_hash, app().app.vault.fingerprint('invitation', token))
       const single = await app().request('GET', `${url}/${result.id}`, { key: admin })
       const deleted = await app().request('DELETE', `${url}/${result.id}`, { key: admin })
-      const places = [stored, await activities(), app().logged, single.text, (await list()).text, deleted.text]
+      const outputs = [stored, await activities(), app().logged, single.text, (await list()).text, deleted.text]
       assert.equal((await activities()).length, 2)
-      for (const place of places) assert.ok(!JSON.stringify(place).includes(token.slice(4)))
+      for (const output of outputs) assert.ok(!JSON.stringify(output).includes(token.slice(4)))
     })
 
     it('records who was invited as what', async () => {

@@ -1,6 +1,6 @@
 import { NoResult, operation } from '../operation/operation.ts'
-import { InvitationPath, loadInvitation } from './invitation.ts'
-import { removeInvitation } from './store.ts'
+import { InvitationPath } from './invitation.ts'
+import { loadInvitation, removeInvitation } from './store.ts'
 
 export const deleteInvitation = operation({
   id: 'deleteInvitation',

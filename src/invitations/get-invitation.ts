@@ -1,5 +1,6 @@
 import { operation } from '../operation/operation.ts'
-import { Invitation, InvitationPath, invitationExample, loadInvitation } from './invitation.ts'
+import { Invitation, InvitationPath, invitationExample } from './invitation.ts'
+import { loadInvitation } from './store.ts'
 
 export const getInvitation = operation({
   id: 'getInvitation',

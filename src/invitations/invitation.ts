@@ -1,14 +1,11 @@
-// An invitation lets whoever has its link join the organization, once and for a week. The token in the link is shown once
-// and stored only as a keyed hash, like the secret of an API key.
-import type { Sql } from '../database/sql.ts'
+// An invitation lets the holder of its link join the organization once, within 7 days. The token in the link is shown once and
+// stored only as a keyed hash.
 import { randomBase62 } from '../lib/id.ts'
-import { notFound, Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 import { MemberRole } from '../members/member.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
-import { findInvitation, findInvitationByToken, type InvitationOfToken, type StoredInvitation } from './store.ts'
 
 export const invitationDays = 7
 
@@ -29,7 +26,7 @@ const invitationFields = {
 export const Invitation = Type.Object(invitationFields, { $id: 'Invitation', additionalProperties: false })
 export type Invitation = Static<typeof Invitation>
 
-/** The answer that has the link: the only one there is. */
+/** The only response that has the link. */
 export const InvitationWithLink = Type.Object(
   {
     ...invitationFields,
@@ -54,7 +51,7 @@ export const invitationExample: Invitation = {
   expireAt: '2026-11-09T16:40:09.120Z',
 }
 
-/** As the console sends it: what stands behind `#` in the link. Not checked for its form: a wrong one is not found. */
+/** The fragment of the link. Its format is not checked: a malformed token is not found. */
 export const InvitationToken = Type.String({ maxLength: 100, secret: true, writeOnly: true })
 
 export interface NewInvitationToken {
@@ -67,32 +64,11 @@ export function newInvitationToken(vault: Vault): NewInvitationToken {
   return { token: new Secret(token), tokenHash: hashInvitationToken(vault, token) }
 }
 
-function hashInvitationToken(vault: Vault, token: string): string {
+export function hashInvitationToken(vault: Vault, token: string): string {
   return vault.fingerprint('invitation', token)
 }
 
-/** The token stands behind `#`: browsers keep that part to themselves, so that it is in no server's log. */
+/** The token is in the fragment, which browsers do not send, so it does not reach server logs. */
 export function linkTo(publicUrl: string, token: Secret): string {
   return `${publicUrl}/console/invitations/accept#${token.reveal()}`
-}
-
-export async function loadInvitation(sql: Sql, organizationId: string, id: string): Promise<StoredInvitation> {
-  const stored = await findInvitation(sql, organizationId, id)
-  if (!stored) throw notFound(`invitation ${id} was not found in organization ${organizationId}`)
-  return stored
-}
-
-/** Unknown, accepted, deleted, expired: one and the same answer. */
-export async function loadValidInvitation(
-  sql: Sql,
-  vault: Vault,
-  token: string,
-  now: string,
-): Promise<InvitationOfToken> {
-  const found = await findInvitationByToken(sql, hashInvitationToken(vault, token))
-  if (found && now < found.invitation.expireAt) return found
-  throw new Problem(
-    'invitation_not_valid',
-    'this invitation was accepted or withdrawn, or has expired; ask whoever invited you for a new one',
-  )
 }

@@ -12,8 +12,8 @@ export const listInvitations = operation({
   tag: 'User management',
   summary: 'List invitations',
   description:
-    'The invitations that have neither been accepted nor deleted, the newest first. Those that have expired are among ' +
-    'them: `expireAt` tells. Links are not shown.',
+    'The invitations that have neither been accepted nor deleted, the newest first. Expired ones are included: see ' +
+    '`expireAt`. Links are not shown.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: PageQuery,

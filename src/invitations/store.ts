@@ -1,7 +1,9 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Page } from '../lib/page.ts'
+import { notFound, Problem } from '../lib/problem.ts'
+import type { Vault } from '../lib/vault.ts'
 import type { Role } from '../operation/caller.ts'
-import type { Invitation } from './invitation.ts'
+import { hashInvitationToken, type Invitation } from './invitation.ts'
 
 export interface StoredInvitation {
   invitation: Invitation
@@ -56,16 +58,18 @@ const deleteStatement = statement<{ organizationId: string; id: string }>(
   'DELETE FROM invitations WHERE organization_id = :organizationId AND id = :id',
 )
 
-export async function findInvitation(
-  sql: Sql,
-  organizationId: string,
-  id: string,
-): Promise<StoredInvitation | undefined> {
+async function findInvitation(sql: Sql, organizationId: string, id: string): Promise<StoredInvitation | undefined> {
   const row = await sql.first(findStatement, { organizationId, id })
   return row && { invitation: invitationOf(row), version: row.version }
 }
 
-/** There is at most one, expired or not. The email in lower case, as emails are stored. */
+export async function loadInvitation(sql: Sql, organizationId: string, id: string): Promise<StoredInvitation> {
+  const stored = await findInvitation(sql, organizationId, id)
+  if (!stored) throw notFound(`invitation ${id} was not found in organization ${organizationId}`)
+  return stored
+}
+
+/** There is at most one, expired or not. Emails are stored in lower case. */
 export async function findInvitationByEmail(
   sql: Sql,
   organizationId: string,
@@ -82,7 +86,7 @@ export interface InvitationOfToken {
 }
 
 /** Expired or not. */
-export async function findInvitationByToken(sql: Sql, tokenHash: string): Promise<InvitationOfToken | undefined> {
+async function findInvitationByToken(sql: Sql, tokenHash: string): Promise<InvitationOfToken | undefined> {
   const row = await sql.first(findByTokenStatement, { tokenHash })
   return (
     row && {
@@ -93,7 +97,22 @@ export async function findInvitationByToken(sql: Sql, tokenHash: string): Promis
   )
 }
 
-/** Whether some organization waits for this person. The email in lower case. */
+/** Throws the same error for an unknown, accepted, deleted or expired invitation. */
+export async function loadValidInvitation(
+  sql: Sql,
+  vault: Vault,
+  token: string,
+  now: string,
+): Promise<InvitationOfToken> {
+  const found = await findInvitationByToken(sql, hashInvitationToken(vault, token))
+  if (found && now < found.invitation.expireAt) return found
+  throw new Problem(
+    'invitation_not_valid',
+    'this invitation was accepted or withdrawn, or has expired; ask whoever invited you for a new one',
+  )
+}
+
+/** Whether any organization has a pending invitation for this person. Emails are stored in lower case. */
 export async function isInvited(sql: Sql, email: string, now: string): Promise<boolean> {
   return (await sql.first(findPendingStatement, { email, now })) !== undefined
 }

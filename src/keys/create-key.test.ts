@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 import { hashSecret } from './key.ts'
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
@@ -119,9 +119,9 @@ onBothDatabases('createKey', (app) => {
         key: { keyId: answer.keyId, secret: answer.keySecret },
       })
       assert.equal(own.status, 200)
-      for (const place of [list.text, single.text, own.text, await activities(), app().logged]) {
-        assert.ok(!JSON.stringify(place).includes(secret))
-        assert.ok(!JSON.stringify(place).includes(hash))
+      for (const output of [list.text, single.text, own.text, await activities(), app().logged]) {
+        assert.ok(!JSON.stringify(output).includes(secret))
+        assert.ok(!JSON.stringify(output).includes(hash))
       }
       assert.ok(!JSON.stringify(await rows()).includes(secret))
     })
@@ -171,7 +171,7 @@ onBothDatabases('createKey', (app) => {
       ['a role that is not a list', { ...whole, roles: 'admin' }, 'roles must be a list, not "admin"'],
       ['an unknown state', { ...whole, state: 'on' }, 'state must be one of enabled, disabled, not "on"'],
       [
-        'an expiry that is no moment',
+        'an expiry that is not a timestamp',
         { ...whole, expireAt: 'tomorrow' },
         'expireAt must be a date and time such as 2026-01-31T12:00:00Z or null, not "tomorrow"',
       ],
@@ -183,12 +183,12 @@ onBothDatabases('createKey', (app) => {
       [
         'an expiry that is past in UTC only',
         { ...whole, expireAt: '0000-01-01T00:00:00+23:00' },
-        'expireAt must be a moment of the years 0000 to 9999 in UTC, not "0000-01-01T00:00:00+23:00"',
+        'expireAt must be a timestamp in the years 0000 to 9999 (UTC), not "0000-01-01T00:00:00+23:00"',
       ],
       [
         'an expiry in the year 10000',
         { ...whole, expireAt: '9999-12-31T23:59:59-01:00' },
-        'expireAt must be a moment of the years 0000 to 9999 in UTC, not "9999-12-31T23:59:59-01:00"',
+        'expireAt must be a timestamp in the years 0000 to 9999 (UTC), not "9999-12-31T23:59:59-01:00"',
       ],
       [
         'wrong sources, all at once, together with a wrong expiry',

@@ -1,6 +1,6 @@
 import { NoResult, operation } from '../operation/operation.ts'
-import { KeyPath, loadKey, ownKey } from './key.ts'
-import { removeKey } from './store.ts'
+import { KeyPath, ownKey } from './key.ts'
+import { loadKey, removeKey } from './store.ts'
 
 export const deleteKey = operation({
   id: 'deleteKey',

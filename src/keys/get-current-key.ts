@@ -2,7 +2,8 @@ import { notFound } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
 import { OrganizationPath } from '../organizations/organization.ts'
-import { Key, keyExample, loadKey } from './key.ts'
+import { Key, keyExample } from './key.ts'
+import { loadKey } from './store.ts'
 
 export const getCurrentKey = operation({
   id: 'getCurrentKey',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
@@ -17,7 +17,7 @@ onBothDatabases('listKeys, getKey and getCurrentKey', (app) => {
   }
 
   describe('200', () => {
-    it('tells a caller which key it uses, in the words of getKey', async () => {
+    it('shows a caller the key that it uses, as getKey does', async () => {
       const { organizationId, get, idOf } = await setUp()
       const developer = await app().addKey(organizationId, 'developer', { name: 'readers' })
       await get('/current', { key: developer })
@@ -35,14 +35,14 @@ onBothDatabases('listKeys, getKey and getCurrentKey', (app) => {
     it('lists page by page, the newest first, those of this organization only', async () => {
       const { organizationId, get } = await setUp()
       await setUp()
-      const moments = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
-      for (const now of moments) await app().addKey(organizationId, 'developer', { now })
+      const timestamps = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+      for (const now of timestamps) await app().addKey(organizationId, 'developer', { now })
       const idsOf = (result: { id: string }[]) => result.map(({ id }) => id)
       const whole = (await get()).body.result
       assert.equal(whole.length, 4)
       assert.deepEqual(
         whole.slice(1).map(({ createdAt }: { createdAt: string }) => createdAt),
-        moments.toReversed(),
+        timestamps.toReversed(),
       )
       const first = await get('?limit=2')
       const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))![1]!
@@ -74,7 +74,7 @@ onBothDatabases('listKeys, getKey and getCurrentKey', (app) => {
       assert.equal(foreign.text.replaceAll(foreignId, nobody), missing.text)
     })
 
-    it('tells nothing of the current key under another organization', async () => {
+    it('does not show the current key under another organization', async () => {
       const { admin } = await setUp()
       const other = await setUp()
       const { status, body } = await app().request('GET', `${other.url}/current`, { key: admin })

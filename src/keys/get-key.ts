@@ -1,5 +1,6 @@
 import { operation } from '../operation/operation.ts'
-import { Key, KeyPath, keyExample, loadKey } from './key.ts'
+import { Key, KeyPath, keyExample } from './key.ts'
+import { loadKey } from './store.ts'
 
 export const getKey = operation({
   id: 'getKey',

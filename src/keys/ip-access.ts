@@ -1,12 +1,12 @@
-// Whether an address is in the list of those that a key may be used from. An empty list means: from everywhere.
+// Checks a client address against the IP access list of a key. An empty list allows every address.
 import { BlockList, isIP } from 'node:net'
 import type { IpAccess } from '../lib/ip-access.ts'
 
-/** Compiling a long list takes longer than all the rest of an authentication. */
+/** Cached because compiling a long list takes longer than the rest of the authentication. */
 const compiled = new Map<string, BlockList>()
 const mostCompiled = 256
 
-/** Whether the list, as it is stored, lets this address in. */
+/** `listText` is the stored JSON. */
 export function addressAllowed(listText: string, address: string): boolean {
   if (listText === '[]') return true
   let allowed = compiled.get(listText)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('usedAt', (app) => {
   async function setUp() {
@@ -15,7 +15,7 @@ onBothDatabases('usedAt', (app) => {
     return { organizationId, admin, used, url, row }
   }
 
-  it('is the moment of the first use, and no change of the key', async () => {
+  it('is the time of the first use, and no change of the key', async () => {
     const { organizationId, used, url, row } = await setUp()
     assert.deepEqual({ ...(await row()) }, { used_at: null, version: 1 })
     const started = new Date().toISOString()
@@ -30,7 +30,7 @@ onBothDatabases('usedAt', (app) => {
     assert.deepEqual(await app().query(text), [])
   })
 
-  it('counts a request that is refused for what it asks, not one with a wrong secret', async () => {
+  it('counts a rejected request of an authenticated key, not one with a wrong secret', async () => {
     const { used, url, row } = await setUp()
     const wrong = { keyId: used.keyId, secret: 'wrong' }
     assert.equal((await app().request('GET', url, { key: wrong, address: '203.0.113.9' })).status, 401)

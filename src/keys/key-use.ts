@@ -8,7 +8,7 @@ export interface KeyUse {
   usedAt: string
 }
 
-/** The write. Takes the organization's lock first, as every write of an organization does, and so cannot deadlock with one. */
+/** Locks the organization first, as all its writes do, to prevent deadlocks. */
 export async function noteKeyUse({ sql }: { sql: Sql }, use: KeyUse): Promise<void> {
   await lockOrganization(sql, use.organizationId)
   await setUsedAt(sql, use)

@@ -1,18 +1,16 @@
-// API keys: how they look, how they are made, hashed and checked. The secret is shown once and stored only as a hash that
-// needs the installation's pepper, so that whoever can write to the database still cannot plant a key.
+// API keys: shape, creation, hashing and checks. The secret is shown once and stored only as a hash with the installation's pepper, so
+// that write access to the database is not enough to create a valid key.
 import { timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { Sql } from '../database/sql.ts'
 import { randomBase62, toBase62 } from '../lib/id.ts'
 import { IpAccess, ipAccessListOf } from '../lib/ip-access.ts'
-import { type FieldProblem, notFound, Problem } from '../lib/problem.ts'
+import { type FieldProblem, Problem } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
 import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 import { MemberRole } from '../members/member.ts'
 import type { Role } from '../operation/caller.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
-import { findStoredKey, type StoredKey } from './store.ts'
 
 const keyIdLength = 20
 const secretPrefix = 'pst_'
@@ -29,9 +27,9 @@ export const KeyPath = Type.Object({
 
 const KeyState = Type.Enum(['enabled', 'disabled'], { description: 'A disabled key is refused.' })
 const KeyRoles = Type.Array(MemberRole, { minItems: 1, maxItems: 1, description: 'Exactly one role.' })
-const KeyName = { description: 'To tell keys apart.' }
+const KeyName = { description: 'Name of the key, to distinguish keys.' }
 const NewKeyName = Type.String({ ...KeyName, minLength: 1, maxLength: 255 })
-const moment = (description: string) => nullable(Type.String({ format: 'date-time', description }))
+const timestamp = (description: string) => nullable(Type.String({ format: 'date-time', description }))
 const NewExpiry = nullable(
   Type.String({
     format: 'date-time',
@@ -54,12 +52,12 @@ export const Key = Type.Object(
     name: Type.String(KeyName),
     roles: Type.Array(MemberRole),
     state: KeyState,
-    expireAt: moment('The key is refused from then on; `null` means never.'),
+    expireAt: timestamp('The key is refused from then on; `null` means never.'),
     ipAccessList: Type.Array(IpAccess, { description: 'Where the key may be used from; empty means everywhere.' }),
     createdAt: Type.String({ format: 'date-time' }),
-    usedAt: moment('When the key was last used, to the minute; `null` means never.'),
+    usedAt: timestamp('When the key was last used, to the minute; `null` means never.'),
     keySuffix: Type.String({ description: 'The last four characters of the secret.' }),
-    previousSecretValidUntil: moment(
+    previousSecretValidUntil: timestamp(
       'Until when the secret from before the last rotation is good, or was; `null` when it ended with the rotation.',
     ),
   },
@@ -85,13 +83,13 @@ export const KeyPatch = Type.Object(
     state: Type.Optional(KeyState),
     expireAt: Type.Optional(NewExpiry),
     ipAccessList: Type.Optional(NewIpAccessList),
-    // A key that was read, edited and is sent back as a whole has been used meanwhile, at least for that.
+    // A client may read a key, edit it and send all of it back; the read itself has changed `usedAt`.
     usedAt: Type.Optional(
       nullable(
         Type.String({
           format: 'date-time',
           maxLength: 64,
-          description: 'Ignored: it changes by itself with every use.',
+          description: 'Ignored: it changes automatically with every use.',
         }),
       ),
     ),
@@ -99,7 +97,7 @@ export const KeyPatch = Type.Object(
   { $id: 'KeyPatch', additionalProperties: false },
 )
 
-/** The answer that has the secret: the only one there is. */
+/** The only response that has the secret. */
 export const KeyWithSecret = Type.Object(
   {
     key: Key,
@@ -127,26 +125,26 @@ export const keySecretExample = 'pst_<43 random characters><6 of a checksum>'
 
 /** A key as authentication needs it. */
 export interface ApiKey {
-  /** The record's id. */
+  /** Id of the record, used in paths. */
   id: string
-  /** What the caller sends as user name. */
+  /** User name that the caller sends. */
   keyId: string
   organizationId: string
   secretHash: string
-  /** Of the secret from before the last rotation, good until `previousValidUntil`. */
+  /** Hash of the secret before the last rotation, valid until `previousValidUntil`. */
   previousSecretHash: string | null
   previousValidUntil: string | null
   role: Role
   state: 'enabled' | 'disabled'
   expireAt: string | null
-  /** JSON text, as `addressAllowed` takes it. */
+  /** JSON text for `addressAllowed`. */
   ipAccessList: string
 }
 
 export interface NewSecret {
   secret: Secret
   secretHash: string
-  /** The last four characters, to tell keys apart. */
+  /** The last four characters, to distinguish keys. */
   keySuffix: string
 }
 
@@ -164,7 +162,7 @@ export function newSecret(vault: Vault): NewSecret {
   return { secret: new Secret(secret), secretHash: hashSecret(vault, secret), keySuffix: secret.slice(-4) }
 }
 
-/** Whether this can be the id of a key at all. */
+/** Whether the text has the format of a key id. */
 export function isKeyId(text: string): boolean {
   return /^[0-9A-Za-z]{20}$/.test(text)
 }
@@ -173,55 +171,48 @@ export function hashSecret(vault: Vault, secret: string): string {
   return vault.fingerprint('api-key', secret)
 }
 
-// Of a secret that nobody can send: compared with when there is no such key or no previous secret, so that all answers take
-// the same time.
-const nobodysHash = 'f'.repeat(64)
+// Hash that no secret has. Compared when there is no such key or no previous secret, so that all responses take the same time.
+const unmatchableHash = 'f'.repeat(64)
 
 /**
- * Whether the secret with this hash opens this key now. Unknown, wrong, disabled, expired and rotated are one and the same
- * answer, reached by the same steps.
+ * Whether the secret with this hash is valid for this key now. An unknown key, and a wrong, disabled, expired or rotated one, take the
+ * same steps, so that timing does not reveal which.
  */
 export function keyOpens(key: ApiKey | undefined, secretHash: string): boolean {
   const now = new Date().toISOString()
   const sent = Buffer.from(secretHash)
-  const isCurrent = timingSafeEqual(sent, Buffer.from(key?.secretHash ?? nobodysHash))
-  const isPrevious = timingSafeEqual(sent, Buffer.from(key?.previousSecretHash ?? nobodysHash))
+  const isCurrent = timingSafeEqual(sent, Buffer.from(key?.secretHash ?? unmatchableHash))
+  const isPrevious = timingSafeEqual(sent, Buffer.from(key?.previousSecretHash ?? unmatchableHash))
   const previousIsValid = key?.previousValidUntil != null && now < key.previousValidUntil
   const matches = isCurrent || (isPrevious && previousIsValid)
   const expired = key?.expireAt != null && key.expireAt <= now
   return matches && key?.state === 'enabled' && !expired
 }
 
-/** What a key may do, apart from its secret. */
-export interface Standing {
+/** The fields that decide whether an authenticated key may go on. */
+export interface KeyStatus {
   role: Role
   state: 'enabled' | 'disabled'
   expireAt: string | null
 }
 
-/** Whether a key that was let in would be let in now. */
-export function stillStands({ state, expireAt }: Standing, now: string): boolean {
+/** Whether an already authenticated key is still enabled and has not expired. */
+export function isKeyActive({ state, expireAt }: KeyStatus, now: string): boolean {
   return state === 'enabled' && (expireAt === null || expireAt > now)
 }
 
-export async function loadKey(sql: Sql, organizationId: string, id: string): Promise<StoredKey> {
-  const stored = await findStoredKey(sql, organizationId, id)
-  if (!stored) throw notFound(`key ${id} was not found in organization ${organizationId}`)
-  return stored
-}
-
-/** The same moment in the form that all our moments have, so that comparing the texts compares the moments. */
+/** Normalizes a timestamp to UTC with milliseconds, so that timestamps can be compared as text. */
 export function readExpiry(sent: string | null, problems: FieldProblem[]): string | null {
   if (sent === null) return null
   const expireAt = new Date(sent).toISOString()
-  // With its offset taken off it may lie in a year that is not written with four digits.
+  // In UTC the year may no longer have four digits.
   if (expireAt.length === '2026-01-31T12:00:00.000Z'.length) return expireAt
-  const detail = `expireAt must be a moment of the years 0000 to 9999 in UTC, not ${JSON.stringify(sent)}`
+  const detail = `expireAt must be a timestamp in the years 0000 to 9999 (UTC), not ${JSON.stringify(sent)}`
   problems.push({ path: 'expireAt', detail })
   return null
 }
 
-/** A key that shut itself out could not be opened again by whoever holds only this one. */
+/** Prevents a caller from locking out the only key that they have. */
 export function ownKey(id: string, cannot: string[]): Problem {
   return new Problem(
     'own_key',

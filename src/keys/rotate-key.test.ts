@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Key, onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { type Key, onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 import { hashSecret } from './key.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
@@ -95,7 +95,7 @@ onBothDatabases('rotateKey', (app) => {
       assert.equal(await ask(other.secret, admin.keyId), 401)
     })
 
-    it('lets a key rotate itself, and keeps its old secret for five minutes unless told', async () => {
+    it('lets a key rotate itself, and keeps its old secret for five minutes by default', async () => {
       for (const [sent, graceSeconds] of [
         [{}, 300],
         [{ graceSeconds: 60 }, 60],
@@ -149,8 +149,8 @@ onBothDatabases('rotateKey', (app) => {
         ],
       )
       for (const secret of [other.secret, keySecret]) {
-        for (const place of [rows, app().logged, await app().query(`SELECT * FROM api_keys WHERE id = '${id}'`)]) {
-          assert.ok(!JSON.stringify(place).includes(secret.slice(4)))
+        for (const output of [rows, app().logged, await app().query(`SELECT * FROM api_keys WHERE id = '${id}'`)]) {
+          assert.ok(!JSON.stringify(output).includes(secret.slice(4)))
         }
         assert.ok(!JSON.stringify(rows).includes(hashSecret(app().app.vault, secret)))
       }

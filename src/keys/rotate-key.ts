@@ -2,10 +2,10 @@ import { differences } from '../lib/merge-patch.ts'
 import { invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { type Key, KeyPath, KeyWithSecret, keyExample, keySecretExample, loadKey, newSecret } from './key.ts'
-import { replaceSecret } from './store.ts'
+import { type Key, KeyPath, KeyWithSecret, keyExample, keySecretExample, newSecret } from './key.ts'
+import { loadKey, replaceSecret } from './store.ts'
 
-/** A key that rotates itself needs its old secret to ask again when the answer with the new one is lost. */
+/** If the response with the new secret is lost, a key that rotates itself needs its old secret to repeat the request. */
 const minOwnGraceSeconds = 60
 const defaultOwnGraceSeconds = 300
 

@@ -1,8 +1,9 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { IpAccess } from '../lib/ip-access.ts'
 import type { Page } from '../lib/page.ts'
+import { notFound } from '../lib/problem.ts'
 import type { Role } from '../operation/caller.ts'
-import type { ApiKey, Key, NewKey, NewSecret, Standing } from './key.ts'
+import type { ApiKey, Key, KeyStatus, NewKey, NewSecret } from './key.ts'
 
 type KeyState = 'enabled' | 'disabled'
 
@@ -39,7 +40,7 @@ const authenticateStatement = statement<{ keyId: string }, ApiKeyRow>(
      ip_access_list
    FROM api_keys WHERE key_id = :keyId`,
 )
-const standingStatement = statement<
+const statusStatement = statement<
   { id: string; organizationId: string },
   { role: Role; state: KeyState; expire_at: string | null }
 >('SELECT role, state, expire_at FROM api_keys WHERE id = :id AND organization_id = :organizationId')
@@ -107,10 +108,10 @@ const noteUseStatement = statement<{ organizationId: string; id: string; usedAt:
    WHERE id = :id AND organization_id = :organizationId AND (used_at IS NULL OR used_at < :usedAt)`,
 )
 
-/** By what the caller sent as user name. */
+/** Finds a key by the user name that the caller sent. */
 export async function findKey(sql: Sql, keyId: string): Promise<ApiKey | undefined> {
-  // A busy client's requests arrive together: one look serves those that share a snapshot. Keys that do not exist are kept
-  // as well, so that they take the same time.
+  // Cached per snapshot, because requests of a busy client arrive together. Unknown keys are cached as well, so that they take the
+  // same time.
   const { memo } = sql
   const name = `key ${keyId}`
   if (memo?.has(name)) return memo.get(name) as ApiKey | undefined
@@ -135,16 +136,16 @@ function toApiKey(row: ApiKeyRow): ApiKey {
   }
 }
 
-/** By the id of the record; undefined when the key has been deleted. */
-export async function findStanding(
+/** Undefined when the key has been deleted. */
+export async function findKeyStatus(
   sql: Sql,
   { id, organizationId }: { id: string; organizationId: string },
-): Promise<Standing | undefined> {
-  const row = await sql.first(standingStatement, { id, organizationId })
+): Promise<KeyStatus | undefined> {
+  const row = await sql.first(statusStatement, { id, organizationId })
   return row && { role: row.role, state: row.state, expireAt: row.expire_at }
 }
 
-/** A key as it is shown, without anything that could be compared with a secret. */
+/** A key without the hashes of its secrets. */
 export interface StoredKey {
   key: Key
   version: number
@@ -153,6 +154,12 @@ export interface StoredKey {
 export async function findStoredKey(sql: Sql, organizationId: string, id: string): Promise<StoredKey | undefined> {
   const row = await sql.first(findStatement, { organizationId, id })
   return row && { key: keyOf(row), version: row.version }
+}
+
+export async function loadKey(sql: Sql, organizationId: string, id: string): Promise<StoredKey> {
+  const stored = await findStoredKey(sql, organizationId, id)
+  if (!stored) throw notFound(`key ${id} was not found in organization ${organizationId}`)
+  return stored
 }
 
 /** The newest first. */
@@ -185,7 +192,7 @@ export async function insertKey(sql: Sql, record: KeyToInsert): Promise<void> {
   })
 }
 
-/** Call with the organization locked; returns the key as it is now. */
+/** Call with the organization locked; returns the updated key. */
 export async function updateKeyRow(sql: Sql, organizationId: string, { key, version }: StoredKey): Promise<StoredKey> {
   const { id, name, roles, state, expireAt, ipAccessList } = key
   await sql.run(updateStatement, {
@@ -201,8 +208,8 @@ export async function updateKeyRow(sql: Sql, organizationId: string, { key, vers
 }
 
 /**
- * Gives the key another secret. The one that it had stays good until `previousValidUntil`, the one before that ends now;
- * with `null` both end now.
+ * Replaces the secret. The current one stays valid until `previousValidUntil`, or ends now if that is null. The one before it ends
+ * now.
  */
 export async function replaceSecret(
   sql: Sql,
@@ -220,7 +227,7 @@ export async function removeKey(sql: Sql, organizationId: string, id: string): P
   await sql.run(deleteStatement, { organizationId, id })
 }
 
-/** No change of the key: neither its version nor an activity tells of it. */
+/** Not a change of the key: increments no version and records no activity. */
 export async function setUsedAt(sql: Sql, use: { organizationId: string; id: string; usedAt: string }): Promise<void> {
   await sql.run(noteUseStatement, use)
 }

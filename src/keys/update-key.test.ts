@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 const office = [{ source: '192.0.2.0/24', description: 'office' }]
@@ -74,7 +74,7 @@ onBothDatabases('updateKey', (app) => {
       assert.equal((await ask()).status, 401)
       await patch({ state: 'enabled' })
       assert.equal((await ask()).status, 200)
-      // A moment in the past ends another key at once.
+      // An expiry in the past ends another key at once.
       assert.equal((await patch({ expireAt: '2026-01-01T00:00:00Z' })).status, 200)
       assert.equal((await ask()).status, 401)
       await patch({ expireAt: null })
@@ -92,7 +92,7 @@ onBothDatabases('updateKey', (app) => {
       )
     })
 
-    it('changes nothing and records nothing when everything is as it was, also in another time zone', async () => {
+    it('changes nothing and records nothing when all values are the same, also in another time zone', async () => {
       const { patch, get, activities } = await setUp()
       await patch({ expireAt: later })
       const before = await get()
@@ -121,7 +121,7 @@ onBothDatabases('updateKey', (app) => {
       assert.equal((await app().request('GET', url, { key: other })).status, 401)
     })
 
-    it('lets a key change itself where it stays in', async () => {
+    it('lets a key change itself when it keeps its access', async () => {
       const { adminId, patch } = await setUp()
       const { status, body } = await patch(
         { name: 'mine', expireAt: later, ipAccessList: office, roles: ['admin'], state: 'enabled' },
@@ -144,7 +144,7 @@ onBothDatabases('updateKey', (app) => {
     const refused: [string, unknown, string][] = [
       ['an empty object', {}, 'the body has nothing to update; send at least one field that may be changed'],
       [
-        'the moment of the last use alone',
+        'the time of the last use alone',
         { usedAt: later },
         'the body has nothing to update; send at least one field that may be changed',
       ],
@@ -168,7 +168,7 @@ onBothDatabases('updateKey', (app) => {
       [
         'an expiry beyond all years',
         { expireAt: '9999-12-31T23:59:59-01:00' },
-        'expireAt must be a moment of the years 0000 to 9999 in UTC, not "9999-12-31T23:59:59-01:00"',
+        'expireAt must be a timestamp in the years 0000 to 9999 (UTC), not "9999-12-31T23:59:59-01:00"',
       ],
     ]
     for (const [name, body, sentence] of refused) {

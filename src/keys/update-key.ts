@@ -4,8 +4,8 @@ import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import type { Caller } from '../operation/caller.ts'
 import { operation } from '../operation/operation.ts'
 import { addressAllowed } from './ip-access.ts'
-import { Key, KeyPatch, KeyPath, keyExample, loadKey, ownKey, readExpiry } from './key.ts'
-import { findStoredKey, updateKeyRow } from './store.ts'
+import { Key, KeyPatch, KeyPath, keyExample, ownKey, readExpiry } from './key.ts'
+import { findStoredKey, loadKey, updateKeyRow } from './store.ts'
 
 export const updateKey = operation({
   id: 'updateKey',
@@ -62,7 +62,7 @@ export const updateKey = operation({
   },
 })
 
-/** Throws when the key, as it would be, could not do again what its holder is doing now. */
+/** Throws when the changed key could not make this request again. */
 function refuseToShutOut(key: Key, changes: Difference[], { address }: Caller, now: string): void {
   const changed = new Set(changes.map(({ field }) => field))
   const cannot: string[] = []

@@ -1,5 +1,8 @@
-/** The first place, of so many, from which on the condition holds; the count when it holds nowhere. */
-export function firstPlace(count: number, holds: (place: number) => boolean): number {
+/**
+ * Binary search: the first index below `count` for which the condition holds, and then holds for all later ones; `count` if there is
+ * no such index.
+ */
+export function firstIndexWhere(count: number, holds: (index: number) => boolean): number {
   let [low, high] = [0, count]
   while (low < high) {
     const middle = (low + high) >>> 1

@@ -4,33 +4,33 @@ import { CallQueue } from './call-queue.ts'
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-describe('turns', () => {
-  it('let as many go on as a turn has, the others in their order, turn by turn', async () => {
-    const turns = new CallQueue(2)
-    const gone: number[] = []
+describe('CallQueue', () => {
+  it('lets a limited number of calls continue per event-loop turn, in order', async () => {
+    const queue = new CallQueue(2)
+    const continued: number[] = []
     const all = [0, 1, 2, 3, 4, 5, 6].map(async (number) => {
-      await turns.turn()
-      gone.push(number)
+      await queue.turn()
+      continued.push(number)
     })
     await Promise.resolve()
-    assert.deepEqual(gone, [0, 1])
-    assert.equal(turns.isBusy, true)
+    assert.deepEqual(continued, [0, 1])
+    assert.equal(queue.isBusy, true)
     await nextTurn()
-    assert.deepEqual(gone, [0, 1, 2, 3])
+    assert.deepEqual(continued, [0, 1, 2, 3])
     await nextTurn()
-    assert.deepEqual(gone, [0, 1, 2, 3, 4, 5])
+    assert.deepEqual(continued, [0, 1, 2, 3, 4, 5])
     await Promise.all(all)
-    assert.deepEqual(gone, [0, 1, 2, 3, 4, 5, 6])
-    assert.equal(turns.isBusy, false)
+    assert.deepEqual(continued, [0, 1, 2, 3, 4, 5, 6])
+    assert.equal(queue.isBusy, false)
     await nextTurn()
-    assert.deepEqual([turns.turn(), turns.turn()], [undefined, undefined])
+    assert.deepEqual([queue.turn(), queue.turn()], [undefined, undefined])
   })
 
-  it('let nobody wait beyond the most that may', () => {
-    const turns = new CallQueue(1, 2)
-    assert.equal(turns.turn(), undefined)
-    assert.ok(turns.turn())
-    assert.ok(turns.turn())
-    assert.equal(turns.turn(), undefined)
+  it('lets calls continue at once when too many are waiting', () => {
+    const queue = new CallQueue(1, 2)
+    assert.equal(queue.turn(), undefined)
+    assert.ok(queue.turn())
+    assert.ok(queue.turn())
+    assert.equal(queue.turn(), undefined)
   })
 })

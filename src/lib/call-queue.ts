@@ -1,18 +1,18 @@
-// A few go on at once, those behind them when connections have been heard meanwhile: whatever comes together does not keep up what
-// comes next.
+// Runs a limited number of callers per event-loop turn, so that socket events are handled in between and a burst does not delay later
+// work.
 export class CallQueue {
   readonly #waiting: (() => void)[] = []
   readonly #perTurn: number
   readonly #mostWaiting: number
   #inTurn = 0
 
-  /** Beyond `mostWaiting` nobody waits: what they hold would take too much memory. */
+  /** Beyond `mostWaiting`, callers continue at once: waiting callers hold memory. */
   constructor(perTurn: number, mostWaiting = Number.POSITIVE_INFINITY) {
     this.#perTurn = perTurn
     this.#mostWaiting = mostWaiting
   }
 
-  /** Somebody waits. */
+  /** Whether callers are waiting. */
   get isBusy(): boolean {
     return this.#waiting.length > 0
   }
@@ -20,14 +20,14 @@ export class CallQueue {
   turn(): Promise<void> | undefined {
     if (this.#inTurn === 0) setImmediate(() => this.#next())
     this.#inTurn++
-    const mayGoOn = this.#inTurn <= this.#perTurn || this.#waiting.length >= this.#mostWaiting
-    return mayGoOn ? undefined : new Promise((resolve) => this.#waiting.push(resolve))
+    const mayContinue = this.#inTurn <= this.#perTurn || this.#waiting.length >= this.#mostWaiting
+    return mayContinue ? undefined : new Promise((resolve) => this.#waiting.push(resolve))
   }
 
   #next(): void {
     const next = this.#waiting.splice(0, this.#perTurn)
     this.#inTurn = next.length
     if (next.length > 0) setImmediate(() => this.#next())
-    for (const goOn of next) goOn()
+    for (const resume of next) resume()
   }
 }

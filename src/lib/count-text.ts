@@ -1,10 +1,10 @@
-// Counts in sentences.
+// Formats counts for sentences.
 
 let numbers: Intl.NumberFormat | undefined
 
 /** `1 row`, `120,000 rows`. */
 export function countOf(count: number, noun: string): string {
-  // When first needed: it takes twenty milliseconds, and every process loads this file.
+  // Created on first use: it takes twenty milliseconds, and every process loads this file.
   numbers ??= new Intl.NumberFormat('en-US')
   return `${numbers.format(count)} ${noun}${count === 1 ? '' : 's'}`
 }

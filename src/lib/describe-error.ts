@@ -1,4 +1,5 @@
-// Apart from the log: threads tell their errors to the main thread, which alone writes logs.
+// Loggable fields of an unexpected error. Separate from the log, because threads send errors to the main thread, which alone writes
+// logs.
 
 export interface ErrorFields {
   name: string
@@ -6,11 +7,11 @@ export interface ErrorFields {
   at?: string[]
 }
 
-/** What may be told of an unexpected error. */
+/** The fields of an error that may be logged: never its message. */
 export function describeError(error: unknown): ErrorFields {
   if (!(error instanceof Error)) return { name: typeof error }
   const code = (error as { code?: unknown }).code
-  // The message stands before the frames, and may have lines that look like some.
+  // The message precedes the frames, and may have lines that look like frames.
   const { stack = '', message } = error
   const begin = stack.indexOf(message) + message.length
   const frames = stack

@@ -1,4 +1,4 @@
-// What addresses mean to the egress: which of them nobody may connect to, and which of them end on this machine.
+// Classifies addresses for the egress: forbidden ones, and ones that lead to this machine.
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { groupsOfIpv6 } from './ip-range.ts'
@@ -33,7 +33,7 @@ for (const address of ['100.100.100.200', '168.63.129.16', '192.0.0.192']) forbi
 for (const address of ['fd00:42::42', 'fd20:ce::254']) forbidden.addAddress(address, 'ipv6')
 forbidden.addSubnet('fd00:ec2::', 32, 'ipv6')
 
-/** What an address can mean: itself, and an IPv4 address that a translator would find in it. */
+/** The address itself in canonical form, and an IPv4 address that a translator would extract from it. */
 export function meaningsOf(address: string): string[] {
   if (!isIPv6(address)) return [address]
   const groups = groupsOfIpv6(address)
@@ -55,14 +55,14 @@ function inList(list: BlockList, address: string): boolean {
   return list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
 }
 
-/** Whether connecting to the address ends on this machine. */
+/** Whether the address leads to this machine. */
 export function isThisMachine(meaning: string): boolean {
   if (inList(loopback, meaning)) return true
   const own = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
   return own.some(({ address }) => meaningsOf(address.split('%')[0]!).includes(meaning))
 }
 
-/** Whether nobody may connect to the address, not even by the operator's word. */
+/** Whether the address is forbidden, even if the operator allows it. */
 export function isForbidden(address: string): boolean {
   return meaningsOf(address).some((meaning) => inList(forbidden, meaning))
 }

@@ -1,10 +1,14 @@
-// HTTP over connections that the egress has made: one exchange, or an agent for clients that speak HTTP themselves.
-import { type ClientRequestArgs, Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+// One HTTP exchange over an egress connection.
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Egress, EgressLimits } from './egress.ts'
 import type { TlsOptions } from './egress-tls.ts'
-import { hostInUrl, hostOfUrl } from './host.ts'
+import { hostInUrl } from './host.ts'
+
+export interface EgressLimits {
+  /** For everything: resolving, connecting, and what follows. */
+  timeoutMs: number
+  signal?: AbortSignal | undefined
+}
 
 export interface EgressRequest extends EgressLimits {
   protocol: 'http' | 'https'
@@ -14,7 +18,7 @@ export interface EgressRequest extends EgressLimits {
   method: 'GET' | 'POST'
   path: string
   headers: Record<string, string>
-  /** A longer answer is broken off. */
+  /** Longer answers are rejected. */
   maxAnswerBytes: number
 }
 
@@ -61,36 +65,4 @@ export function exchange(socket: Duplex, request: EgressRequest): Promise<Egress
     sent.on('error', broken)
     sent.end()
   })
-}
-
-export interface AgentOptions extends EgressLimits {
-  tls?: TlsOptions
-}
-
-/** As many as one pipe may load objects at once, and some for listing. */
-const maxSocketsPerHost = 64
-
-type Connected = (error: Error | null, socket?: Duplex) => void
-
-/**
- * An agent whose every connection goes through the egress, for the clients of clouds. A request that fails on the way rejects
- * with the EgressError, as it is or as a cause. Destroy it when done. Redirects are the client's: it must not follow any.
- */
-export function egressAgent(egress: Egress, protocol: 'http' | 'https', options: AgentOptions): HttpAgent {
-  const { tls } = options
-  const agent = new (protocol === 'https' ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: maxSocketsPerHost })
-  const connect = ({ host, port }: ClientRequestArgs): Promise<Duplex> => {
-    // As Node gives it: an IPv6 address without its brackets.
-    const place = [hostOfUrl(String(host)), Number(port)] as const
-    return protocol === 'https'
-      ? egress.connectTls(...place, { ...options, ...(tls ? { tls } : {}) })
-      : egress.connect(...place, options)
-  }
-  const createConnection = (request: ClientRequestArgs, connected: Connected): void => {
-    connect(request).then(
-      (socket) => connected(null, socket),
-      (error: Error) => connected(error),
-    )
-  }
-  return Object.assign(agent, { createConnection })
 }

@@ -1,4 +1,4 @@
-// Listeners on this machine tell who reaches them: nothing but what a route names, and never our own database.
+// Listeners on this machine show what is reached: only what a route names, and never our own database.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
@@ -44,15 +44,15 @@ describe('an egress with routes', () => {
     await Promise.all(closed)
   })
 
-  interface Way {
+  interface Setup {
     routes: Record<string, string>[]
     policy?: EgressPolicy
     resolve?: (name: string) => Promise<string[]>
   }
-  const egressWith = ({ routes, policy = strict, resolve = nothingResolves }: Way): Egress =>
+  const egressWith = ({ routes, policy = strict, resolve = nothingResolves }: Setup): Egress =>
     routedEgress(new Egress(policy, resolve), routes.map(routesOf))
 
-  /** Who answers there, or what fails. */
+  /** The answer of the listener, or the failure. */
   const ask = async (egress: Egress, host: string, port: number): Promise<string> => {
     try {
       const socket = await egress.connect(host, port, { timeoutMs: 10_000 })
@@ -69,12 +69,12 @@ describe('an egress with routes', () => {
     assert.equal(await ask(egress, 'B-1.INTERNAL', 9092), 'one')
   })
 
-  it('takes the port that is asked for when the address has none', async () => {
+  it('uses the requested port when the address has no port', async () => {
     const egress = egressWith({ routes: [{ [`b-1.internal:${onePort}`]: '127.0.0.1' }] })
     assert.equal(await ask(egress, 'b-1.internal', onePort), 'one')
   })
 
-  it('goes the ordinary way everywhere else', async () => {
+  it('connects directly to all other hosts', async () => {
     const egress = egressWith({ routes: [{ 'b-1.internal:9092': `127.0.0.1:${onePort}` }] })
     assert.equal(await ask(egress, 'b-1.internal', 9093), 'egress: unresolved')
     assert.equal(await ask(egress, 'b-2.internal', 9092), 'egress: unresolved')
@@ -84,7 +84,7 @@ describe('an egress with routes', () => {
     assert.equal(await ask(open, '127.0.0.1', onePort), 'one')
   })
 
-  it('takes the route that names the port before one that does not, and the first of equals', async () => {
+  it('prefers a route with the port, then the first match', async () => {
     const one = `127.0.0.1:${onePort}`
     const other = `127.0.0.1:${otherPort}`
     const exactLast = egressWith({ routes: [{ 'b-1': one }, { 'b-1:9092': other, 'b-1': other }] })
@@ -94,12 +94,12 @@ describe('an egress with routes', () => {
     assert.equal(await ask(twice, 'b-1', 9092), 'one')
   })
 
-  it('opens no port of this machine that the operator has not named', async () => {
+  it('does not open ports of this machine that the operator has not named', async () => {
     const egress = egressWith({ routes: [{ 'b-1': '127.0.0.1' }] })
     assert.equal(await ask(egress, 'b-1', onePort), 'egress: denied (loopback)')
   })
 
-  it('never dials our own database, nor what a name has among forbidden addresses', async () => {
+  it('never dials our own database, nor a name with a forbidden address', async () => {
     const policy = { ...strict, deniedAddresses: [{ host: '127.0.0.1', port: onePort }] }
     const routes = [{ 'b-1:9092': `127.0.0.1:${onePort}`, 'b-2:9092': `proxy.example:${onePort}`, 'b-3': 'cloud:80' }]
     const resolve = async (name: string): Promise<string[]> =>
@@ -121,7 +121,7 @@ describe('an egress with routes', () => {
     await assert.rejects(egress.connectTls('elsewhere.example', 9094, { timeoutMs: 10_000 }), { tls: 'untrusted' })
   })
 
-  it('asks HTTP servers the same way', async () => {
+  it('applies routes to HTTP requests', async () => {
     const port = await listen(createHttpServer((request, response) => response.end(request.headers.host)))
     const egress = egressWith({ routes: [{ 'registry.internal:80': `127.0.0.1:${port}` }] })
     const { status, body } = await egress.request({

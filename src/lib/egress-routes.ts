@@ -1,12 +1,12 @@
-// The egress of a source that has reverse private endpoints: hosts that their routes name are dialled where the operator says, and
-// all others as ever. Who is dialled stays who the user named: certificates are checked, and failures told, by that name.
+// Egress of a source with reverse private endpoints: hosts named by its routes are dialled at the operator's addresses, all others
+// directly. Certificates and errors use the name that the user gave.
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { type AddressOptions, type ConnectOptions, Egress, type Route, type WayOptions } from './egress.ts'
+import { type AddressOptions, Egress, type Route, type RouteOptions, type SocketOptions } from './egress.ts'
 import type { TlsOptions } from './egress-tls.ts'
 import { type Routes, routeKey } from './reverse-private-endpoints.ts'
 
-/** What names a port comes first, wherever it stands; then the first that names the host. */
+/** A route with the port has priority, then the first route with the host. */
 export function routedEgress(egress: Egress, routes: readonly Routes[]): Egress {
   return new RoutedEgress(egress, routes)
 }
@@ -16,17 +16,17 @@ class RoutedEgress extends Egress {
   readonly #routes: readonly Routes[]
 
   constructor(egress: Egress, routes: readonly Routes[]) {
-    // Of no use: whatever is dialled, the given egress dials.
+    // Unused: the given egress makes all connections.
     super({ allowLoopback: false, deniedAddresses: [] })
     this.#egress = egress
     this.#routes = routes
   }
 
-  override connect(host: string, port: number, options: ConnectOptions): Promise<Socket> {
+  override connect(host: string, port: number, options: SocketOptions): Promise<Socket> {
     return this.#egress.connect(host, port, { ...options, route: this.#find(host, port) ?? options.route })
   }
 
-  override connectTls(host: string, port: number, options: WayOptions & { tls?: TlsOptions }): Promise<TLSSocket> {
+  override connectTls(host: string, port: number, options: RouteOptions & { tls?: TlsOptions }): Promise<TLSSocket> {
     return this.#egress.connectTls(host, port, { ...options, route: this.#find(host, port) ?? options.route })
   }
 
@@ -35,13 +35,13 @@ class RoutedEgress extends Egress {
   }
 
   #find(host: string, port: number): Route | undefined {
-    for (const askedPort of [port, undefined]) {
-      const key = routeKey(host, askedPort)
+    for (const requestedPort of [port, undefined]) {
+      const key = routeKey(host, requestedPort)
       const address = this.#routes.find((routes) => routes.has(key))?.get(key)
       if (!address) continue
-      const namesPort = askedPort !== undefined || address.port !== undefined
-      // Where the user chooses the port, a route would open all of this machine.
-      return { host: address.host, port: address.port ?? port, mayBeHere: namesPort }
+      const namesPort = requestedPort !== undefined || address.port !== undefined
+      // Otherwise the user could reach any port of this machine.
+      return { host: address.host, port: address.port ?? port, mayBeLoopback: namesPort }
     }
     return undefined
   }

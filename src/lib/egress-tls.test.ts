@@ -46,7 +46,7 @@ describe('TLS of the egress', () => {
     return failure
   }
 
-  it('connects to a server that it trusts, by an authority of its own or beside all others', async () => {
+  it('connects to a trusted server, with its own authority alone or added to the default ones', async () => {
     const port = await listenTls(certificates.server)
     for (const tls of [{ ca: certificates.ca }, trustWith(certificates.ca)]) {
       const socket = await egress.connectTls('127.0.0.1', port, { timeoutMs: 10_000, tls })
@@ -56,7 +56,7 @@ describe('TLS of the egress', () => {
     assert.deepEqual(trustWith(undefined), {})
   })
 
-  it('tells apart what is wrong with a certificate', async () => {
+  it('distinguishes certificate errors', async () => {
     assert.equal((await failureOf(await listenTls(certificates.expired))).tls, 'expired')
     assert.equal((await failureOf(await listenTls(certificates.otherHost))).tls, 'other host')
     const port = await listenTls(certificates.server)
@@ -69,14 +69,14 @@ describe('TLS of the egress', () => {
     }
   })
 
-  it('tells a server without TLS from one that says nothing', async () => {
+  it('distinguishes a server without TLS from one that does not answer', async () => {
     const other = await listen(createPlainServer((socket) => socket.end('220 mail\r\n')))
     assert.equal((await failureOf(other)).tls, 'no tls')
     const silent = await listen(createPlainServer((socket) => socket.resume()))
     assert.equal((await failureOf(silent, undefined, 500)).tls, 'silent')
   })
 
-  it('refuses a certificate also where the environment says that any will do', async () => {
+  it('rejects a certificate even if the environment disables the check', async () => {
     const port = await listenTls(certificates.server)
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     try {

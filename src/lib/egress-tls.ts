@@ -1,16 +1,16 @@
-// TLS over a connection that the egress has made. Why a handshake fails is what a user must know; OpenSSL tells it in codes.
+// TLS over an egress connection. Users must know why a handshake fails, so OpenSSL's error codes are classified.
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, getCACertificates, type SecureContext, type TLSSocket } from 'node:tls'
 
 export type TlsFailure = 'expired' | 'untrusted' | 'other host' | 'client refused' | 'no tls' | 'silent'
 
 export interface TlsOptions {
-  /** PEM; in place of the authorities that everyone trusts. */
+  /** PEM; replaces the default authorities. */
   ca?: string
-  /** PEM of a certificate of ours, and its key. */
+  /** PEM of a client certificate and its key. */
   cert?: string
   key?: string
-  /** What to speak, in order of preference; the other side chooses one, or none (`alpnProtocol` of the socket). */
+  /** ALPN protocols, in order of preference; the server selects one, or none (`alpnProtocol` of the socket). */
   protocols?: string[]
 }
 
@@ -37,23 +37,23 @@ export function secure(socket: Socket, host: string, options: TlsOptions = {}): 
         socket,
         host,
         secureContext: contextOf(options),
-        // Also where the environment of the process says otherwise.
+        // Overrides NODE_TLS_REJECT_UNAUTHORIZED.
         rejectUnauthorized: true,
         ...(options.protocols ? { ALPNProtocols: options.protocols } : {}),
         ...(isIP(host) === 0 ? { servername: host } : {}),
       })
     } catch {
-      // A certificate or a key that is no such thing.
+      // The client certificate or key is invalid.
       return fail('client refused')
     }
     secured.once('secureConnect', () => resolve(secured!))
-    // Also later: an error after this promise has been kept is told by whoever uses the socket.
+    // Errors after the handshake are reported by the user of the socket; here they only need a listener.
     secured.on('error', (error: NodeJS.ErrnoException) => fail(tlsFailureOf(error.code)))
     secured.once('close', () => fail('no tls'))
   })
 }
 
-/** The authorities that this process trusts anyway, and these. */
+/** The default authorities plus these. */
 export function trustWith(more: string | undefined): { ca?: string } {
   if (more === undefined) return {}
   ownAuthorities ??= getCACertificates('default').join('\n')
@@ -61,7 +61,7 @@ export function trustWith(more: string | undefined): { ca?: string } {
 }
 let ownAuthorities: string | undefined
 
-/** By their authorities. To read hundreds of certificates takes tens of milliseconds, in which nothing else is done. */
+/** Cached by authorities: parsing hundreds of certificates blocks for tens of milliseconds. */
 const contexts = new Map<string, SecureContext>()
 const maxContexts = 50
 
@@ -78,10 +78,10 @@ function contextOf(options: TlsOptions): SecureContext {
 }
 
 const expired = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']
-/** What OpenSSL finds wrong with a certificate has codes of many names; Node's own and those of the system begin like this. */
+/** Certificate errors of OpenSSL have many code names; Node's own codes and system codes begin like this. */
 const notOfCertificate = /^(?:ERR_|E[A-Z]+$)/
 
-/** Also for clients that make TLS connections of their own. */
+/** Classifies an error code; also for clients with their own TLS connections. */
 export function tlsFailureOf(code: string | undefined): TlsFailure {
   if (code === undefined) return 'no tls'
   if (expired.includes(code)) return 'expired'

@@ -1,11 +1,11 @@
-// S8: nothing that a user can name leads to a forbidden connection. Listeners on this machine count who reaches them.
+// S8: no host that a user can name leads to a forbidden connection. Listeners on this machine count connections.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
-import { forbiddenHosts } from '../../test/forbidden-hosts.ts'
+import { forbiddenHosts } from '../../test/harness/forbidden-hosts.ts'
 import { Egress, EgressError, type EgressPolicy } from './egress.ts'
 import { isHost } from './host.ts'
 
@@ -38,7 +38,7 @@ describe('S8 egress', () => {
   const connect = (host: string, resolve?: (name: string) => Promise<string[]>, policy = strict, timeoutMs = 10_000) =>
     new Egress(policy, resolve).connect(host, port, { timeoutMs })
 
-  /** The listener hears of a connection later than the one who made it. */
+  /** The listener counts a connection after the client has made it. */
   async function countedOne(): Promise<void> {
     for (let tries = 0; accepted === 0 && tries < 2_000; tries++) await new Promise((done) => setTimeout(done, 5))
     assert.equal(accepted, 1)
@@ -54,7 +54,7 @@ describe('S8 egress', () => {
     return error
   }
 
-  it('S8 reaches a listener when the operator allows it, so that the counting can be believed', async () => {
+  it('S8 reaches a listener when the operator allows it, which proves the counting', async () => {
     const socket = await connect('127.0.0.1', undefined, { ...strict, allowLoopback: true })
     socket.destroy()
     await countedOne()
@@ -106,10 +106,10 @@ describe('S8 egress', () => {
     assert.equal(accepted, 0)
   })
 
-  it('S8 asks once and connects to what it was told then: a second answer changes nothing', async () => {
+  it('S8 resolves once and connects to that answer: a second answer changes nothing', async () => {
     let asked = 0
     const rebinding = async () => (asked++ === 0 ? ['192.0.2.1'] : ['127.0.0.1'])
-    // Nobody is at the first address, but a network may answer for it all the same.
+    // The first address is not assigned, but a network may still answer for it.
     await connect('rebinding.example', rebinding, strict, 300).then(
       (socket) => socket.destroy(),
       () => undefined,
@@ -132,8 +132,8 @@ describe('S8 egress', () => {
 
   it('S8 never reaches our own database, by whatever name, also where this machine is allowed', async () => {
     const resolve = async (name: string) => (name === 'db.internal' || name === 'alias.example' ? ['127.0.0.1'] : [])
-    for (const place of ['127.0.0.1', '::1', 'db.internal']) {
-      const policy = { allowLoopback: true, deniedAddresses: [{ host: place, port }] }
+    for (const databaseHost of ['127.0.0.1', '::1', 'db.internal']) {
+      const policy = { allowLoopback: true, deniedAddresses: [{ host: databaseHost, port }] }
       for (const host of ['127.0.0.1', '127.0.0.2', '::1', '::ffff:127.0.0.1', 'alias.example', 'db.internal']) {
         const error = await refused(connect(host, resolve, policy), host)
         assert.equal(error.denial, 'database', host)
@@ -227,7 +227,7 @@ describe('egress', () => {
     }
   })
 
-  it('tells what failed', async () => {
+  it('reports what failed', async () => {
     const closed = createServer().listen(0, '127.0.0.1')
     await once(closed, 'listening')
     const { port } = closed.address() as AddressInfo

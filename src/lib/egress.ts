@@ -1,10 +1,10 @@
-// The one way out to hosts that users name. A user of the API must not be able to make Penstock talk to itself, to the machine
-// it runs on, to the metadata service of a cloud or to its own database. So: the host is a name or an address and nothing
-// else, a name is resolved once, every address is checked, and the connection goes to the checked address, never to the name.
+// All connections to hosts that users name. A user must not be able to make Penstock connect to itself, to its machine, to a cloud
+// metadata service or to its own database. So a host must be a plain name or address, and is resolved once. Every address is checked,
+// and the connection goes to the checked address, never to the name.
 import { connect as connectSocket, isIP, type OnReadOpts, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { isForbidden, isThisMachine, meaningsOf } from './egress-addresses.ts'
-import { BrokenExchange, type EgressAnswer, type EgressRequest, exchange } from './egress-http.ts'
+import { BrokenExchange, type EgressAnswer, type EgressLimits, type EgressRequest, exchange } from './egress-http.ts'
 import { secure, TlsError, type TlsFailure, type TlsOptions } from './egress-tls.ts'
 import { isHost } from './host.ts'
 import { type Resolve, resolveBySystem, resolveWithLimit } from './resolve.ts'
@@ -15,16 +15,16 @@ export interface EgressPolicy {
   allowLoopback: boolean
   /** The operator accepts that passwords cross the network in the clear. */
   allowPlaintext?: boolean
-  /** Never reached, whatever else is allowed: our own database. */
+  /** Never reached, whatever else is allowed: Penstock's own database. */
   deniedAddresses: { host: string; port: number }[]
 }
 
 export type EgressFailure = 'denied' | 'unresolved' | 'refused' | 'unreachable' | 'timed out' | 'tls' | 'broken'
 
-/** Why a place may not be reached. */
+/** Why an address may not be reached. */
 export type Denial = 'host' | 'loopback' | 'address' | 'database' | 'plaintext'
 
-/** The rest of a sentence that begins with the place. */
+/** Rest of a sentence that begins with host and port. */
 export const denialReasons: Record<Denial, string> = {
   host: 'is not a host name or an address',
   loopback: 'is on the machine of Penstock itself',
@@ -38,9 +38,9 @@ export type { TlsFailure } from './egress-tls.ts'
 
 export class EgressError extends Error {
   readonly failure: EgressFailure
-  /** Only of what was denied. */
+  /** Only for `denied`. */
   readonly denial: Denial | undefined
-  /** Only of `tls`. */
+  /** Only for `tls`. */
   readonly tls: TlsFailure | undefined
 
   constructor(failure: EgressFailure, details: { denial?: Denial; tls?: TlsFailure } = {}) {
@@ -54,32 +54,26 @@ export class EgressError extends Error {
   }
 }
 
-export interface EgressLimits {
-  /** For all of it: resolving, connecting, and whatever comes after. */
-  timeoutMs: number
-  signal?: AbortSignal | undefined
-}
-
-/** A place as the operator names it. */
+/** An address that the operator set. */
 export interface Route {
   host: string
   port: number
-  /** Also where users may not name this machine. */
-  mayBeHere: boolean
+  /** Whether it may be on this machine even if users may not name it. */
+  mayBeLoopback: boolean
 }
 
-export interface WayOptions extends EgressLimits {
-  /** Dialled in place of host and port. To everyone who is told of the connection, and to TLS, it is the host all the same. */
+export interface RouteOptions extends EgressLimits {
+  /** Dialled instead of host and port. TLS and error messages still use the host. */
   route?: Route | undefined
 }
 
 export interface AddressOptions extends EgressLimits {
-  /** As of a route. */
-  mayBeHere?: boolean
+  /** As in a route. */
+  mayBeLoopback?: boolean
 }
 
-export interface ConnectOptions extends WayOptions {
-  /** Where to read to, in place of memory that is made for each piece that comes. */
+export interface SocketOptions extends RouteOptions {
+  /** Reads into this memory instead of allocating for each chunk. */
   onread?: OnReadOpts
 }
 
@@ -91,7 +85,7 @@ export class Egress {
   constructor(policy: EgressPolicy, resolve?: Resolve) {
     this.#policy = policy
     this.#resolve = resolve ?? resolveWithLimit
-    // The operator's names, which are to mean here what they mean to whoever connects to them.
+    // Names that the operator set must resolve as they do in other programs.
     this.#resolveOwn = resolve ?? resolveBySystem
   }
 
@@ -101,16 +95,16 @@ export class Egress {
     throw new EgressError('denied', { denial: 'plaintext' })
   }
 
-  /** A connection to a checked address of the host. Rejects with an EgressError, and with nothing else. */
-  async connect(host: string, port: number, options: ConnectOptions): Promise<Socket> {
-    return this.#connect(options.route ?? { host, port, mayBeHere: false }, limitOf(options), options)
+  /** Connects to a checked address of the host. Rejects only with an EgressError. */
+  async connect(host: string, port: number, options: SocketOptions): Promise<Socket> {
+    return this.#connect(options.route ?? { host, port, mayBeLoopback: false }, limitOf(options), options)
   }
 
-  /** The same with TLS. The certificate must be good for the host. */
-  async connectTls(host: string, port: number, options: WayOptions & { tls?: TlsOptions }): Promise<TLSSocket> {
+  /** The same with TLS. The certificate must match the host. */
+  async connectTls(host: string, port: number, options: RouteOptions & { tls?: TlsOptions }): Promise<TLSSocket> {
     const { timeoutMs, tls, route } = options
     const signal = limitOf(options)
-    const plain = await this.#connect(route ?? { host, port, mayBeHere: false }, signal, { timeoutMs })
+    const plain = await this.#connect(route ?? { host, port, mayBeLoopback: false }, signal, { timeoutMs })
     try {
       return await withLimit(secure(plain, host, tls), signal)
     } catch (error) {
@@ -120,17 +114,17 @@ export class Egress {
     }
   }
 
-  /** The checked addresses of the host, for a client that makes its own connections: it must be given one of them, never the name. */
+  /** The checked addresses of the host, for a client with its own connections: it must get an address, never the name. */
   async addressesOf(host: string, port: number, options: AddressOptions): Promise<string[]> {
     const signal = limitOf(options)
-    const mayBeHere = this.#policy.allowLoopback || options.mayBeHere === true
+    const mayBeLoopback = this.#policy.allowLoopback || options.mayBeLoopback === true
     const addresses = await withLimit(this.#resolved(host, signal), signal)
-    const denial = await withLimit(this.#denialOf(addresses, port, mayBeHere, signal), signal)
+    const denial = await withLimit(this.#denialOf(addresses, port, mayBeLoopback, signal), signal)
     if (denial) throw new EgressError('denied', { denial })
     return addresses
   }
 
-  /** One HTTP exchange. A redirect is an answer like any other, and is not followed. */
+  /** One HTTP exchange. Redirects are returned, not followed. */
   async request(request: EgressRequest): Promise<EgressAnswer> {
     const { protocol, host, port, tls, timeoutMs } = request
     const signal = limitOf(request)
@@ -149,15 +143,15 @@ export class Egress {
   }
 
   async #connect(
-    { host, port, mayBeHere }: Route,
+    { host, port, mayBeLoopback }: Route,
     signal: AbortSignal,
-    { timeoutMs, onread }: ConnectOptions,
+    { timeoutMs, onread }: SocketOptions,
   ): Promise<Socket> {
-    const addresses = await this.addressesOf(host, port, { timeoutMs, signal, mayBeHere })
+    const addresses = await this.addressesOf(host, port, { timeoutMs, signal, mayBeLoopback })
     let failure: unknown
     const startedAtMs = performance.now()
     for (const [index, address] of addresses.entries()) {
-      // One address that does not answer leaves time for the others.
+      // Leaves time for the other addresses when one does not answer.
       const leftMs = Math.max(0, timeoutMs - (performance.now() - startedAtMs))
       const attempt = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(leftMs / (addresses.length - index + 1)))])
       try {
@@ -178,18 +172,18 @@ export class Egress {
     return addresses
   }
 
-  /** One address that is denied denies them all: whoever answers for the name is not to be trusted. */
+  /** One denied address denies them all: the DNS server is not to be trusted then. */
   async #denialOf(
     addresses: string[],
     port: number,
-    mayBeHere: boolean,
+    mayBeLoopback: boolean,
     signal: AbortSignal,
   ): Promise<Denial | undefined> {
     for (const address of addresses) {
       if (isIP(address) === 0 || address.includes('%')) return 'address'
       if (isForbidden(address)) return 'address'
       for (const meaning of meaningsOf(address)) {
-        if (!mayBeHere && isThisMachine(meaning)) return 'loopback'
+        if (!mayBeLoopback && isThisMachine(meaning)) return 'loopback'
         if (await this.#isDeniedAddress(meaning, port, signal)) return 'database'
       }
     }
@@ -197,10 +191,10 @@ export class Egress {
   }
 
   async #isDeniedAddress(meaning: string, port: number, signal: AbortSignal): Promise<boolean> {
-    for (const place of this.#policy.deniedAddresses) {
-      if (place.port !== port) continue
+    for (const denied of this.#policy.deniedAddresses) {
+      if (denied.port !== port) continue
       const addresses =
-        isIP(place.host) === 0 ? await this.#resolveOwn(place.host, signal).catch(() => []) : [place.host]
+        isIP(denied.host) === 0 ? await this.#resolveOwn(denied.host, signal).catch(() => []) : [denied.host]
       for (const theirs of addresses.flatMap((address) => meaningsOf(address.split('%')[0]!))) {
         if (theirs === meaning || (isThisMachine(theirs) && isThisMachine(meaning))) return true
       }
@@ -235,9 +229,9 @@ async function openSocket(
   signal: AbortSignal,
   onread: OnReadOpts | undefined,
 ): Promise<Socket> {
-  const place = { host: address, port, family: isIP(address), autoSelectFamily: false }
-  const socket = connectSocket({ ...place, ...(onread && { onread }) })
-  // An error after this function has returned is told by whoever uses the socket.
+  const target = { host: address, port, family: isIP(address), autoSelectFamily: false }
+  const socket = connectSocket({ ...target, ...(onread && { onread }) })
+  // Errors after this function has returned are reported by the user of the socket.
   socket.on('error', () => undefined)
   const connected = new Promise<void>((resolve, reject) => {
     socket.once('connect', resolve)

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FairQueue, QueueFull } from './fair-queue.ts'
 
-/** A queue whose work ends when the test says so; `begun` has the names of the work in the order it was begun. */
-function setUp(limits: { atOnce: number; mostWaiting: number; mostWaitingInLane: number }) {
+/** A queue whose work ends when the test decides; `begun` has the names in the order of their start. */
+function setUp(limits: { atOnce: number; mostWaiting: number; mostWaitingPerKey: number }) {
   const queue = new FairQueue(limits)
   const begun: string[] = []
   const ends: (() => void)[] = []
-  const send = (lane: string, name = lane) =>
-    queue.run(lane, () => {
+  const send = (key: string, name = key) =>
+    queue.run(key, () => {
       begun.push(name)
       return new Promise<string>((resolve) => ends.push(() => resolve(name)))
     })
@@ -23,21 +23,21 @@ function setUp(limits: { atOnce: number; mostWaiting: number; mostWaitingInLane:
 }
 
 describe('a fair queue', () => {
-  it('lets lanes take turns, however many wait in one', async () => {
-    const { begun, send, finish } = setUp({ atOnce: 1, mostWaiting: 10, mostWaitingInLane: 10 })
+  it('serves keys alternately, however many callers wait with one', async () => {
+    const { begun, send, finish } = setUp({ atOnce: 1, mostWaiting: 10, mostWaitingPerKey: 10 })
     const sent = [send('a', 'a1'), send('a', 'a2'), send('a', 'a3'), send('a', 'a4'), send('b'), send('c')]
     await finish()
     assert.deepEqual(begun, ['a1', 'a2', 'b', 'c', 'a3', 'a4'])
     assert.deepEqual(await Promise.all(sent), ['a1', 'a2', 'a3', 'a4', 'b', 'c'])
   })
 
-  it('runs no more at once than it may, and goes on after a failure', async () => {
-    const { queue, begun, send, finish } = setUp({ atOnce: 2, mostWaiting: 10, mostWaitingInLane: 10 })
+  it('limits concurrency, and continues after a failure', async () => {
+    const { queue, begun, send, finish } = setUp({ atOnce: 2, mostWaiting: 10, mostWaitingPerKey: 10 })
     const failing = assert.rejects(
       queue.run('a', () => Promise.reject(new Error('no'))),
       /no/,
     )
-    const sent = ['b', 'c', 'd'].map((lane) => send(lane))
+    const sent = ['b', 'c', 'd'].map((key) => send(key))
     await nextTurn()
     await failing
     assert.deepEqual(begun, ['b', 'c'])
@@ -45,8 +45,8 @@ describe('a fair queue', () => {
     assert.deepEqual(await Promise.all(sent), ['b', 'c', 'd'])
   })
 
-  it('refuses what comes on top in the same lane', async () => {
-    const { send, finish } = setUp({ atOnce: 1, mostWaiting: 10, mostWaitingInLane: 2 })
+  it('rejects callers beyond the limit of a key', async () => {
+    const { send, finish } = setUp({ atOnce: 1, mostWaiting: 10, mostWaitingPerKey: 2 })
     const sent = [send('a'), send('a'), send('a')]
     await assert.rejects(send('a'), QueueFull)
     const other = send('b')
@@ -54,8 +54,8 @@ describe('a fair queue', () => {
     assert.equal((await Promise.all([...sent, other])).length, 4)
   })
 
-  it('takes the last of the longest lane out for somebody of a shorter one', async () => {
-    const { begun, send, finish } = setUp({ atOnce: 1, mostWaiting: 3, mostWaitingInLane: 3 })
+  it('rejects the last waiting caller of the most frequent key for a caller with a less frequent one', async () => {
+    const { begun, send, finish } = setUp({ atOnce: 1, mostWaiting: 3, mostWaitingPerKey: 3 })
     const sent = [send('a', 'a1'), send('a', 'a2'), send('a', 'a3')]
     const last = assert.rejects(send('a', 'a4'), QueueFull)
     const other = send('b')
@@ -63,7 +63,7 @@ describe('a fair queue', () => {
     const third = assert.rejects(sent[2]!, QueueFull)
     const another = send('c')
     await third
-    // All lanes are equally short now.
+    // All keys have equally few waiting callers now.
     await assert.rejects(send('d'), QueueFull)
     await finish()
     assert.deepEqual(begun, ['a1', 'a2', 'b', 'c'])

@@ -1,7 +1,7 @@
-// Runs work of many callers, a few at once. ConcurrencyLimit take turns, however many wait in each: a caller who sends without end delays
-// those in the same lane and no others.
+// Runs work of many callers with limited concurrency. Keys are served alternately: a caller that sends without end delays only callers
+// with the same key.
 
-/** Nothing of the work was begun. */
+/** The work was not started. */
 export class QueueFull extends Error {
   constructor() {
     super('the queue is full')
@@ -17,13 +17,13 @@ interface Waiter {
 export interface FairQueueLimits {
   atOnce: number
   mostWaiting: number
-  mostWaitingInLane: number
+  mostWaitingPerKey: number
 }
 
 export class FairQueue {
   readonly #limits: FairQueueLimits
-  /** In the order of their turns; none is empty. */
-  readonly #lanes = new Map<string, Waiter[]>()
+  /** Waiting callers by key, in the order in which keys are served; no list is empty. */
+  readonly #waitingByKey = new Map<string, Waiter[]>()
   #running = 0
   #waiting = 0
 
@@ -31,10 +31,10 @@ export class FairQueue {
     this.#limits = limits
   }
 
-  /** Rejects with QueueFull, also later: whoever waits in the longest lane makes room for somebody in a shorter one. */
-  async run<Value>(lane: string, work: () => Promise<Value>): Promise<Value> {
+  /** Rejects with QueueFull, also while waiting: the key with most waiting callers makes room for a caller with another key. */
+  async run<Value>(key: string, work: () => Promise<Value>): Promise<Value> {
     if (this.#running < this.#limits.atOnce) this.#running++
-    else await this.#wait(lane)
+    else await this.#wait(key)
     try {
       return await work()
     } finally {
@@ -44,37 +44,39 @@ export class FairQueue {
     }
   }
 
-  #wait(lane: string): Promise<void> {
-    if (!this.#hasRoom(lane)) return Promise.reject(new QueueFull())
+  #wait(key: string): Promise<void> {
+    if (!this.#hasRoom(key)) return Promise.reject(new QueueFull())
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { begin: resolve, drop: () => reject(new QueueFull()) }
-      const waiting = this.#lanes.get(lane)
+      const waiting = this.#waitingByKey.get(key)
       if (waiting) waiting.push(waiter)
-      else this.#lanes.set(lane, [waiter])
+      else this.#waitingByKey.set(key, [waiter])
       this.#waiting++
     })
   }
 
-  #hasRoom(lane: string): boolean {
-    const { mostWaiting, mostWaitingInLane } = this.#limits
-    const ownLength = this.#lanes.get(lane)?.length ?? 0
-    if (ownLength >= mostWaitingInLane) return false
+  #hasRoom(key: string): boolean {
+    const { mostWaiting, mostWaitingPerKey } = this.#limits
+    const ownLength = this.#waitingByKey.get(key)?.length ?? 0
+    if (ownLength >= mostWaitingPerKey) return false
     if (this.#waiting < mostWaiting) return true
-    const [longest, waiting] = [...this.#lanes].reduce((one, other) => (other[1].length > one[1].length ? other : one))
+    const [longest, waiting] = [...this.#waitingByKey].reduce((one, other) =>
+      other[1].length > one[1].length ? other : one,
+    )
     if (waiting.length <= ownLength + 1) return false
-    this.#lanes.get(longest)!.pop()!.drop()
+    this.#waitingByKey.get(longest)!.pop()!.drop()
     this.#waiting--
     return true
   }
 
   #next(): Waiter | undefined {
-    const [first] = this.#lanes
+    const [first] = this.#waitingByKey
     if (!first) return undefined
-    const [lane, waiting] = first
+    const [key, waiting] = first
     const next = waiting.shift()
     this.#waiting--
-    this.#lanes.delete(lane)
-    if (waiting.length > 0) this.#lanes.set(lane, waiting)
+    this.#waitingByKey.delete(key)
+    if (waiting.length > 0) this.#waitingByKey.set(key, waiting)
     return next
   }
 }

@@ -1,4 +1,4 @@
-// Loopback ports that nothing listens on, below the range from which outgoing connections take theirs.
+// Finds loopback ports that nothing listens on, below the range of ephemeral ports.
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'

@@ -1,13 +1,13 @@
-// Memory that several look at, and that is used again when the last of them looks at it no more. Whoever does not release what it holds
-// leaves it to the collection of garbage, and nothing is lost; whoever releases it must never look at it again.
+// Reference count for shared memory that is reused after the last release. Memory that is never released is garbage collected. After a
+// release, the holder must not use it.
 
 export interface HeldMemory {
-  /** There is one more who looks at it. */
+  /** Adds a holder. */
   hold(): void
   release(): void
 }
 
-/** Held once, by whoever asks. */
+/** Created with one holder: the caller. */
 export function makeHeldMemory(giveBack: () => void): HeldMemory {
   let holders = 1
   return {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { firstIdAt, newTimeOrderedId, timeOfId } from './id.ts'
 
-/** Ahead of all ids that this process has given: tests before may have set the clock forward. */
+/** Later than all ids of this process: earlier tests may have set the clock forward. */
 const later = (ms: number): number => timeOfId(newTimeOrderedId(Date.now())) + ms
 
 describe('time-ordered ids', () => {
   it('grow, also within a millisecond and when the clock goes back', () => {
     const start = later(1_000_000)
-    const moments = [start, start, start + 1, start - 500_000, start + 1, start + 2]
-    const ids = moments.map((ms) => newTimeOrderedId(ms))
+    const times = [start, start, start + 1, start - 500_000, start + 1, start + 2]
+    const ids = times.map((ms) => newTimeOrderedId(ms))
     assert.deepEqual(ids.toSorted(), ids)
     assert.equal(new Set(ids).size, ids.length)
     assert.deepEqual(
@@ -35,7 +35,7 @@ describe('time-ordered ids', () => {
     assert.match(firstIdAt(2 ** 60), /^ffffffff-ffff-/)
   })
 
-  it('tell no time when they are none', () => {
+  it('have time 0 when they are invalid', () => {
     for (const text of ['', 'zzzz']) assert.equal(timeOfId(text), 0)
   })
 })

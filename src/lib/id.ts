@@ -7,7 +7,7 @@ export function newId(): string {
   return randomUUID()
 }
 
-/** Uniformly random base62 text: bytes that would favour some characters are thrown away. */
+/** Uniformly random base62 text: bytes that would favor some characters are discarded. */
 export function randomBase62(length: number): string {
   let text = ''
   while (text.length < length) {
@@ -29,8 +29,8 @@ let lastMs = 0
 let sequence = 0
 
 /**
- * A UUIDv7: ids made later sort later, also within one millisecond of one process, so that rows with such a key are
- * appended to an index instead of scattered over it.
+ * A UUIDv7: later ids sort later, also within one millisecond of one process, so that rows with such a key are appended to an index
+ * instead of scattered over it.
  */
 export function newTimeOrderedId(nowMs = Date.now()): string {
   sequence = nowMs > lastMs ? 0 : sequence + 1
@@ -45,12 +45,12 @@ export function newTimeOrderedId(nowMs = Date.now()): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${sequence.toString(16).padStart(3, '0')}-${random.slice(19)}`
 }
 
-/** The millisecond that a time-ordered id was made in; 0 for text that is none. */
+/** The time of a time-ordered id in milliseconds; 0 for invalid text. */
 export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) || 0
 }
 
-/** Not above any time-ordered id of this millisecond or a later one, and above all earlier ones. */
+/** Lower bound for time-ordered ids of this millisecond or later, and above all earlier ones. */
 export function firstIdAt(ms: number): string {
   const time = Math.min(Math.max(ms, 0), 0xffff_ffff_ffff).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`

@@ -6,7 +6,7 @@ import type { FieldProblem } from './problem.ts'
 const entry = (source: string, description = '') => ({ source, description })
 
 describe('ipAccessProblems', () => {
-  it('refuses what is no address, and a source that was there before, in whatever spelling', () => {
+  it('rejects invalid addresses, and repeated sources in any spelling', () => {
     const list = ['::1', 'x', '10.0.0.0/8', '0:0:0:0:0:0:0:1', '10.0.0.0/9', '10.9.9.9/8'].map((source) => ({ source }))
     assert.deepEqual(
       ipAccessProblems(list, 'list').map(({ detail }) => detail),
@@ -27,7 +27,7 @@ describe('changeIpAccessList', () => {
     return { list, problems: problems.map(({ detail }) => detail) }
   }
 
-  it('adds, describes anew in its place, and takes out, in whatever spelling', () => {
+  it('adds, replaces and removes entries, in any spelling', () => {
     assert.deepEqual(change({}), { list: present, problems: [] })
     assert.deepEqual(change({ add: [{ source: '0::1' }, { source: '192.0.2.7' }] }), {
       list: [entry('0::1'), present[1], entry('192.0.2.7')],
@@ -36,7 +36,7 @@ describe('changeIpAccessList', () => {
     assert.deepEqual(change({ remove: [{ source: '10.1.1.1/8' }] }), { list: [present[0]], problems: [] })
   })
 
-  it('refuses to take out what is not there, twice, or added as well', () => {
+  it('rejects removing a source that is not in the list, is removed twice, or is also added', () => {
     assert.deepEqual(change({ remove: [{ source: '::2' }] }).problems, [
       'list.remove[0].source is not in the list: "::2"',
     ])

@@ -1,9 +1,9 @@
-// Lists of the addresses that something may be used from. An empty list means: from everywhere.
+// IP access lists. An empty list allows all addresses.
 import { canonicalIpRange, ipRange, ipRangeProblem, maxIpRangeLength } from './ip-range.ts'
 import type { FieldProblem } from './problem.ts'
 import { type Static, Type } from './schema.ts'
 
-/** The most entries of one list. */
+/** Maximum entries of a list. */
 export const maxIpAccessEntries = 100
 
 const source = { description: 'An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`.' }
@@ -28,7 +28,7 @@ const NewIpAccess = Type.Object(
 )
 export type NewIpAccess = Static<typeof NewIpAccess>
 
-/** Entries as they are sent. */
+/** Shape of the entries in a request. */
 export const ipAccessListOf = (options: { description: string; default?: never[] }) =>
   Type.Array(NewIpAccess, { maxItems: maxIpAccessEntries, ...options })
 
@@ -36,7 +36,7 @@ export function completeIpAccessList(list: NewIpAccess[]): IpAccess[] {
   return list.map(({ source, description = '' }) => ({ source, description }))
 }
 
-/** What is wrong with the entries of a list that stands at this path of a body. */
+/** Validation errors of the entries of a list; `path` is the path of the list in the body. */
 export function ipAccessProblems(list: { source: string }[], path: string): FieldProblem[] {
   const seen = new Set<string>()
   return list.flatMap(({ source }, index) => {
@@ -53,8 +53,8 @@ export function ipAccessProblems(list: { source: string }[], path: string): Fiel
 }
 
 /**
- * The list after a change. A source that it has, in whatever spelling, gets the entry that is added; what is removed must be
- * in it. What is wrong with the change, which stands at this path of a body, is added to the problems.
+ * The list after a change. An added entry replaces one with the same source, in any spelling; a removed source must be in the list.
+ * Errors are added to `problems`; `path` is the path of the change in the body.
  */
 export function changeIpAccessList(
   present: IpAccess[],
@@ -69,10 +69,10 @@ export function changeIpAccessList(
   for (const [index, { source }] of remove.entries()) {
     const at = `${path}.remove[${index}].source`
     const range = canonicalIpRange(source)
-    const told = JSON.stringify(source)
-    if (removed.has(range)) problems.push({ path: at, detail: `${at} repeats ${told}; send each source once` })
-    else if (!changed.has(range)) problems.push({ path: at, detail: `${at} is not in the list: ${told}` })
-    else if (added.has(range)) problems.push({ path: at, detail: `${at} is also in ${path}.add: ${told}` })
+    const quoted = JSON.stringify(source)
+    if (removed.has(range)) problems.push({ path: at, detail: `${at} repeats ${quoted}; send each source once` })
+    else if (!changed.has(range)) problems.push({ path: at, detail: `${at} is not in the list: ${quoted}` })
+    else if (added.has(range)) problems.push({ path: at, detail: `${at} is also in ${path}.add: ${quoted}` })
     removed.add(range)
   }
   for (const range of removed) changed.delete(range)

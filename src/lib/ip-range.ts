@@ -1,11 +1,11 @@
-// What an entry of an IP access list may be: an address, or a range in CIDR notation.
+// Entries of IP access lists: an address, or a range in CIDR notation.
 import { isIP, isIPv4 } from 'node:net'
 import type { FieldProblem } from './problem.ts'
 
-/** The longest is an IPv6 address that ends in an IPv4 address, with a prefix. */
+/** An IPv6 address that ends in an IPv4 address, with a prefix, is the longest. */
 export const maxIpRangeLength = 49
 
-/** The characters of one, with a prefix or without. */
+/** Allowed characters, with or without a prefix length. */
 export const ipRange = /^[0-9A-Fa-f:.]+(?:\/(?:0|[1-9]\d{0,2}))?$/
 
 /** `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`. Addresses with a zone (`fe80::1%eth0`) mean something else on each machine. */
@@ -19,7 +19,7 @@ export function isIpRange(text: string): boolean {
   return Number(text.slice(slash + 1)) <= (family === 4 ? 32 : 128)
 }
 
-/** The same text for all that means the same: `::1` and `0:0::1/128`, `10.1.2.3/8` and `10.0.0.0/8`. */
+/** Canonical form, the same for all spellings: `::1` and `0:0::1/128`, `10.1.2.3/8` and `10.0.0.0/8`. */
 export function canonicalIpRange(text: string): string {
   if (!isIpRange(text)) return text
   const [address = '', prefix] = text.split('/')
@@ -44,14 +44,14 @@ export function groupsOfIpv6(address: string): number[] {
   return [...front, ...new Array<number>(8 - front.length - back.length).fill(0), ...back]
 }
 
-/** What is wrong with the source of an entry, as a body's problem; `path` is where it stands (`ipAccessList[2].source`). */
+/** Validation error of a source; `path` is its path in the body (`ipAccessList[2].source`). */
 export function ipRangeProblem(path: string, text: string): FieldProblem | undefined {
   if (isIpRange(text)) return undefined
   const detail = `${path} must be an IP address or a range such as 10.0.0.0/8, not ${JSON.stringify(text)}`
   return { path, detail }
 }
 
-/** Whoever has one IPv6 address usually has the 2^64 around it: they count as one. */
+/** The /64 network of an IPv6 address, because one caller usually has all of it; IPv4 addresses are returned unchanged. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.split('::')

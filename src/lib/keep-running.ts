@@ -1,21 +1,21 @@
-// Starts a server again whenever it ends.
+// Restarts a server whenever it ends.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface RunningServer {
-  /** Resolves when it has ended. */
+  /** Resolves when the server has ended. */
   ended: Promise<unknown>
 }
 
 export interface KeepRunningOptions {
   onEnd(): void
-  /** Rejects when it did not start: it is tried again. */
+  /** Rejects when the server did not start; then it is retried. */
   restart(): Promise<RunningServer>
 }
 
 /** Back-off between starts that fail. */
 const [firstPauseMs, longestPauseMs] = [100, 5_000]
 
-/** As long as this process runs. */
+/** Runs as long as this process. */
 export async function keepRunning(first: RunningServer, { onEnd, restart }: KeepRunningOptions): Promise<never> {
   let running: RunningServer | undefined = first
   while (true) {

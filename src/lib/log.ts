@@ -15,7 +15,7 @@ export interface LogFields {
   pipeId?: string
   address?: string
   reason?: string
-  /** Of an unexpected error: its class, its code and where it was thrown. Foreign messages may quote secrets and are left out. */
+  /** Class, code and stack of an unexpected error. Foreign messages may quote secrets and are left out. */
   error?: ErrorFields
 }
 

@@ -1,4 +1,4 @@
-// Merge patch (RFC 7396): what is absent stays, null removes, objects merge, everything else replaces.
+// Merge patch (RFC 7396): absent fields stay, null removes, objects merge, everything else replaces.
 import { isDeepStrictEqual } from 'node:util'
 import { Problem } from './problem.ts'
 

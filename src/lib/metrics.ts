@@ -1,5 +1,5 @@
-// Counters and histograms in the Prometheus text format. A few lines of our own: the usual library brings clusters, push
-// gateways and summaries, and costs more memory than the rest of the server.
+// Counters, gauges and histograms in the Prometheus text format. Own code: the usual library adds cluster support, push gateways and
+// summaries, and uses more memory than the rest of the server.
 
 type Labels = Record<string, string | number>
 
@@ -13,7 +13,7 @@ function seriesKey(labels: Labels): string {
   return key
 }
 
-/** A series with its labels, escaped as the format wants. */
+/** A series with its labels, escaped for the format. */
 export function seriesName(name: string, labels: Labels, extra?: string): string {
   const parts = Object.entries(labels).map(([label, value]) => `${label}="${escapeLabel(String(value))}"`)
   if (extra) parts.push(extra)

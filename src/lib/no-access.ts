@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Why this user may not use a file or a folder, and what helps, as the end of a sentence. */
+/** Explains why this user has no access to a file or folder, and the fix, as the end of a sentence. */
 export function explainNoAccess(path: string): string {
   const { found, stats } = firstVisible(path)
   const userId = process.geteuid?.()
@@ -11,7 +11,7 @@ export function explainNoAccess(path: string): string {
   return `${found} is closed to its owner. Run "chmod u+rw${stats.isDirectory() ? 'x' : ''} ${found}"`
 }
 
-/** The file itself, or the nearest folder above it that does not hide what is in it. */
+/** The file itself, or the nearest parent folder that can be examined. */
 function firstVisible(path: string): { found: string; stats: Stats } {
   try {
     return { found: path, stats: statSync(path) }

@@ -1,5 +1,5 @@
-// Lists are given in pages, the newest first. A page ends with a cursor that says where the next one begins: by the values
-// of the last row, not by a count, so that rows which come or go meanwhile neither repeat nor hide others.
+// Pages of lists, the newest item first. The cursor for the next page has the values of the last row, not a count, so that concurrent
+// inserts and deletes neither repeat nor hide rows.
 import { Problem } from './problem.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -22,14 +22,14 @@ export const pageQuery = {
 export const PageQuery = Type.Object(pageQuery, { additionalProperties: false })
 export type PageQuery = Static<typeof PageQuery>
 
-/** Where a page begins: after the row with these values, in the order of the list. */
+/** A page begins after the row with these values, in list order. */
 export type After = [at: string, id: string]
 
-/** Newer than everything. */
+/** Before the newest row. */
 const newest: After = ['9999-12-31T23:59:59.999Z', '']
 
 export interface Page {
-  /** Ask the store for one more than the page has: whether it is there tells whether there is a next page. */
+  /** Rows to load: one more than the page has, to detect whether there is a next page. */
   rows: number
   after: After
 }
@@ -38,13 +38,10 @@ export function readPage(query: PageQuery): Page {
   return { rows: (query.limit ?? defaultLimit) + 1, after: query.cursor ? decodeCursor(query.cursor) : newest }
 }
 
-/**
- * What is read and sent at once, at most, unless a single item is larger: nobody's list may take the time and the memory of
- * everybody else.
- */
+/** Maximum size of a page, unless a single item is larger: no list may use the time and memory of other requests. */
 const mostBytes = 4 * 1_048_576
 
-/** How many items, from the first on, may be read at once: at least one. */
+/** Number of items from the first on within the limit; at least one. */
 function fittingCount(sizes: number[]): number {
   let total = 0
   const tooMany = sizes.findIndex((bytes) => {
@@ -54,14 +51,14 @@ function fittingCount(sizes: number[]): number {
   return tooMany < 0 ? sizes.length : Math.max(1, tooMany)
 }
 
-/** The page, cut short when its items are large; the cursor leads on all the same. */
+/** The page, shortened when its items are large; the cursor continues after them. */
 export function shortened(page: Page, sizes: number[]): Page {
-  const asked = page.rows - 1
-  const fitting = fittingCount(sizes.slice(0, asked))
-  return fitting < Math.min(asked, sizes.length) ? { ...page, rows: fitting + 1 } : page
+  const requested = page.rows - 1
+  const fitting = fittingCount(sizes.slice(0, requested))
+  return fitting < Math.min(requested, sizes.length) ? { ...page, rows: fitting + 1 } : page
 }
 
-/** Cuts off the row too many, and says where the next page begins. */
+/** Removes the extra row, and returns the cursor of the next page. */
 export function pageOf<Row>(page: Page, rows: Row[], keyOf: (row: Row) => After): { rows: Row[]; next?: string } {
   if (rows.length < page.rows) return { rows }
   const shown = rows.slice(0, -1)
@@ -78,10 +75,10 @@ function decodeCursor(text: string): After {
   try {
     const after: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     const isAfter = Array.isArray(after) && after.length === 2 && after.every(isPlainText)
-    // What we gave comes back to the letter; anything else was made up.
+    // Only cursors that encode to the same text were issued here.
     if (isAfter && encodeCursor(after as After) === text) return after as After
   } catch {
-    // Told below.
+    // Reported below.
   }
   const detail = 'cursor must be one that the Link header of a page gave'
   throw new Problem('invalid_query', detail, { fields: [{ path: 'cursor', detail }] })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import { afterEach, describe, it, mock } from 'node:test'
-import { type Asker, hashPassword, verifyPassword } from './password.ts'
+import { hashPassword, type PasswordCaller, verifyPassword } from './password.ts'
 import { Problem } from './problem.ts'
 
-const stranger: Asker = { standing: 'stranger', lane: '192.0.2.1' }
+const stranger: PasswordCaller = { standing: 'stranger', queueKey: '192.0.2.1' }
 
 describe('passwords', () => {
   afterEach(() => mock.restoreAll())
@@ -42,7 +42,7 @@ describe('passwords', () => {
     assert.equal(await verifyPassword('cafe\u0301 cre\u0300me', hash, stranger), true)
   })
 
-  it('take the same work for nobody', async () => {
+  it('take the same work for an unknown user', async () => {
     const computed = mock.method(crypto, 'argon2')
     const hash = await hashPassword('correct horse battery')
     await verifyPassword('correct horse battery', hash, stranger)
@@ -55,7 +55,7 @@ describe('passwords', () => {
     assert.deepEqual(parameters[2], parameters[0])
   })
 
-  it('are compared one at once, beside one of somebody known, and 64 of a lane may wait', async () => {
+  it('are compared one at a time, separately for known callers, and 64 may wait per queue key', async () => {
     const pending: ((tag: Buffer) => void)[] = []
     let most = 0
     mock.method(
@@ -74,8 +74,8 @@ describe('passwords', () => {
       return true
     })
     const others = [
-      verifyPassword('x', undefined, { standing: 'stranger', lane: '192.0.2.2' }),
-      verifyPassword('x', undefined, { standing: 'known', lane: '192.0.2.1' }),
+      verifyPassword('x', undefined, { standing: 'stranger', queueKey: '192.0.2.2' }),
+      verifyPassword('x', undefined, { standing: 'known', queueKey: '192.0.2.1' }),
     ]
     await new Promise(setImmediate)
     assert.equal(pending.length, 2)
@@ -89,7 +89,7 @@ describe('passwords', () => {
     }
     assert.deepEqual(new Set(await Promise.all([...started, ...others])), new Set([false]))
     assert.equal(most, 2)
-    // And the places are free again.
+    // The queue is empty again.
     mock.restoreAll()
     assert.equal(await verifyPassword('x', undefined, stranger), false)
   })

@@ -1,48 +1,49 @@
-// Passwords are kept as argon2id hashes in the PHC string format. Loaded only when somebody signs in or sets a password.
-// The module is used as an object, so that a test can count how often a hash is computed.
+// Password hashes: argon2id in the PHC string format. Loaded only for sign-in and password changes. `crypto` is used as an object, so
+// that a test can count the hashes.
 import crypto from 'node:crypto'
 import { FairQueue, QueueFull } from './fair-queue.ts'
 import { Problem } from './problem.ts'
 
-/** 19 MiB and two passes: what a guess costs everybody, us included. */
+/** Cost of a hash: 19 MiB and two passes. */
 const memoryKib = 19_456
 const passes = 2
 const parallelism = 1
 const saltBytes = 16
 const tagBytes = 32
 
-/** Each takes its memory and a thread of the pool: more at once would slow down everything else. */
-const limits = { atOnce: 1, mostWaiting: 256, mostWaitingInLane: 64 }
+/** Each hash takes its memory and a thread of the pool: more at once would slow down everything else. */
+const limits = { atOnce: 1, mostWaiting: 256, mostWaitingPerKey: 64 }
 
-/** Those who have shown that they belong here never wait behind strangers, however many guess. */
+/** Known callers never wait behind strangers, however many passwords these guess. */
 const queues = { known: new FairQueue(limits), stranger: new FairQueue(limits) }
 
-/** For whom a hash is computed. */
-export interface Asker {
+/** The caller for whom a hash is computed. */
+export interface PasswordCaller {
   standing: keyof typeof queues
-  /** Waits only for others in the same lane, and one of each other lane: such as the person or the network of the caller. */
-  lane: string
+  /** Key in the fair queue, such as the person or the network of the caller: keys are served alternately. */
+  queueKey: string
 }
 
-const thisProcess: Asker = { standing: 'known', lane: 'this process' }
+const thisProcess: PasswordCaller = { standing: 'known', queueKey: 'this process' }
 
-export async function hashPassword(password: string, asker = thisProcess): Promise<string> {
+export async function hashPassword(password: string, caller = thisProcess): Promise<string> {
   const salt = crypto.randomBytes(saltBytes)
   const parameters = { memoryKib, passes, parallelism }
   return formatHash({
     ...parameters,
     salt,
-    tag: await inTurn(asker, () => computeTag(password, { ...parameters, salt })),
+    tag: await runQueued(caller, () => computeTag(password, { ...parameters, salt })),
   })
 }
 
-/**
- * Whether the password is the one of the hash. Without a hash (nobody has this name, or the person has no password) it does
- * the same work and says no.
- */
-export async function verifyPassword(password: string, storedHash: string | undefined, asker: Asker): Promise<boolean> {
-  const stored = parseHash(storedHash ?? nobodysHash())
-  const tag = await inTurn(asker, () => computeTag(password, stored))
+/** Whether the password matches the hash. Without a hash (no such user, or no password) it does the same work and returns false. */
+export async function verifyPassword(
+  password: string,
+  storedHash: string | undefined,
+  caller: PasswordCaller,
+): Promise<boolean> {
+  const stored = parseHash(storedHash ?? dummyHash())
+  const tag = await runQueued(caller, () => computeTag(password, stored))
   return crypto.timingSafeEqual(tag, stored.tag) && storedHash !== undefined
 }
 
@@ -54,22 +55,22 @@ interface PasswordHash {
   tag: Buffer
 }
 
-let nobody: string | undefined
+let cachedDummyHash: string | undefined
 
-function nobodysHash(): string {
-  nobody ??= formatHash({
+function dummyHash(): string {
+  cachedDummyHash ??= formatHash({
     memoryKib,
     passes,
     parallelism,
     salt: crypto.randomBytes(saltBytes),
     tag: crypto.randomBytes(tagBytes),
   })
-  return nobody
+  return cachedDummyHash
 }
 
 function computeTag(password: string, hash: Omit<PasswordHash, 'tag'>): Promise<Buffer> {
   const parameters = {
-    // However a keyboard puts an accent and its letter together.
+    // Composed and decomposed accents are equal.
     message: password.normalize('NFC'),
     nonce: hash.salt,
     memory: hash.memoryKib,
@@ -82,12 +83,12 @@ function computeTag(password: string, hash: Omit<PasswordHash, 'tag'>): Promise<
   })
 }
 
-async function inTurn<Value>({ standing, lane }: Asker, work: () => Promise<Value>): Promise<Value> {
+async function runQueued<Value>({ standing, queueKey }: PasswordCaller, work: () => Promise<Value>): Promise<Value> {
   try {
-    return await queues[standing].run(lane, work)
+    return await queues[standing].run(queueKey, work)
   } catch (error) {
     if (!(error instanceof QueueFull)) throw error
-    throw new Problem('unavailable', 'too many people are signing in right now; try again in a moment', {
+    throw new Problem('unavailable', 'too many people are signing in right now; try again in a second', {
       headers: { 'retry-after': '1' },
       isOverload: true,
     })
@@ -104,11 +105,11 @@ function formatHash({ memoryKib, passes, parallelism, salt, tag }: PasswordHash)
 function parseHash(text: string): PasswordHash {
   const match = hashFormat.exec(text)
   if (!match) throw new Error('a stored password hash is not one of argon2id')
-  const [, memory, time, lanes, salt, tag] = match
+  const [, memory, time, threads, salt, tag] = match
   return {
     memoryKib: Number(memory),
     passes: Number(time),
-    parallelism: Number(lanes),
+    parallelism: Number(threads),
     salt: Buffer.from(salt!, 'base64'),
     tag: Buffer.from(tag!, 'base64'),
   }

@@ -6,7 +6,7 @@ const mebibyte = 1024 * 1024
 const limit = 68 * mebibyte
 
 describe('memory for pieces', () => {
-  it('gives what was given back to whoever needs about as much', () => {
+  it('reuses memory for pieces of about the same size', () => {
     const memory = makePieceMemory(limit)
     const first = memory.take(1000)
     memory.giveBack(first)
@@ -16,14 +16,14 @@ describe('memory for pieces', () => {
     assert.notEqual(memory.take(500), first, 'taken by another')
   })
 
-  it('gives large pieces that differ by a few bytes the same memory', () => {
+  it('reuses memory for large pieces that differ by a few bytes', () => {
     const memory = makePieceMemory(limit)
     const first = memory.take(32 * mebibyte + 1)
     memory.giveBack(first)
     assert.equal(memory.take(32 * mebibyte + 100), first)
   })
 
-  it('keeps two of the largest pieces, whatever small ones were there before', () => {
+  it('keeps two of the largest pieces, whatever small ones were returned before', () => {
     const memory = makePieceMemory(limit)
     const small = [2, 2, 4, 4, 4].map((size) => memory.take(size * mebibyte))
     const large = [memory.take(33 * mebibyte), memory.take(33 * mebibyte)]
@@ -33,7 +33,7 @@ describe('memory for pieces', () => {
     assert.ok(!small.includes(memory.take(4 * mebibyte)), 'all that it keeps has a limit')
   })
 
-  it('keeps nothing that nobody has asked for in ten seconds', () => {
+  it('discards memory that was idle for ten seconds', () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const memory = makePieceMemory(limit)

@@ -1,20 +1,20 @@
-// Memory for what is read by megabytes, which is used again when nobody looks at a piece any more: what is thrown away by megabytes has the
-// engine of this process search all of its memory, again and again.
+// Pool of buffers for pieces of several megabytes. Reuse avoids full garbage collections, which large discarded buffers would trigger
+// again and again.
 import { Buffer } from 'node:buffer'
 
 export interface PieceMemory {
   take(sizeBytes: number): Buffer
-  /** Whoever gives it back never looks at it again. It must have been taken here, and is given back once. */
+  /** Returns a taken buffer once; it must not be used afterwards. */
   giveBack(taken: Buffer): void
 }
 
-/** Pieces of about the same size are to fit into each other's memory: files of one kind differ by a few bytes. */
+/** Sizes are rounded up, so that pieces of similar size can reuse each other's memory: files of one kind differ by a few bytes. */
 const stepBytes = 1024 * 1024
 
-/** What nobody has taken for so long is not kept. */
+/** Idle buffers are discarded after this time. */
 const longestIdleMs = 10_000
 
-/** `mostFreeBytes`: what is kept for the next ones. */
+/** `mostFreeBytes`: limit of the memory kept for reuse. */
 export function makePieceMemory(mostFreeBytes: number): PieceMemory {
   let free: Buffer[] = []
   let freeBytes = 0
@@ -40,7 +40,7 @@ export function makePieceMemory(mostFreeBytes: number): PieceMemory {
     },
     giveBack(taken) {
       if (taken.length === 0 || taken.length > mostFreeBytes) return
-      // Pieces become larger with time: the oldest are the least likely to be asked for again.
+      // Pieces grow over time: the oldest are the least likely to be reused.
       while (freeBytes + taken.length > mostFreeBytes) remove(0)
       free.push(taken)
       freeBytes += taken.length

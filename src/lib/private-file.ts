@@ -1,4 +1,4 @@
-// Files with secrets in them, readable by nobody else.
+// Files with secrets, readable only by their owner.
 import {
   closeSync,
   fsyncSync,
@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path'
 import { StartError } from './start-error.ts'
 
-/** The whole file or none of it, also through a crash. `create` refuses to replace a file. */
+/** Writes the file atomically, also through a crash. `create` does not replace a file. */
 export function writePrivateFile(file: string, text: string, mode: 'create' | 'replace'): void {
   const unfinished = `${file}.${process.pid}.tmp`
   try {
@@ -32,10 +32,10 @@ export function writePrivateFile(file: string, text: string, mode: 'create' | 'r
 }
 
 /**
- * What is wrong with who may read the file, and what helps: whoever reads it has the secret. One that is mounted
- * into a container belongs to root and is read through the group: that is the only file that a group may read.
+ * Explains a file mode that gives others access, and how to fix it. A file mounted into a container belongs to root and is read
+ * through the group: only such a file may be readable by a group.
  */
-export function complainOfMode(file: string, { mode, uid }: Stats): { found: string; remedy: string } | undefined {
+export function explainFileMode(file: string, { mode, uid }: Stats): { found: string; remedy: string } | undefined {
   const userId = process.geteuid?.()
   if (userId === undefined) return undefined
   const isMounted = uid === 0 && userId !== 0

@@ -1,17 +1,17 @@
-// The one error a caller may see. Everything that is not a Problem is answered as `internal`, with a fixed sentence,
-// so that no foreign message (which may quote a secret, a host or a body) ever leaves.
+// Errors that API callers see. Any other error is answered as `internal` with a fixed sentence, so that no foreign message, which may
+// quote a secret, a host or a body, is sent.
 
 interface ProblemEntry {
   status: number
   /** Never changes. */
   title: string
-  /** What it means and what to do, for the documentation. */
+  /** Meaning and remedy, for the documentation. */
   help: string
-  /** A sentence as a caller gets it. */
+  /** An example of the message. */
   example: string
 }
 
-/** Every problem a caller can meet. `docs/errors.md` and the pages at `/problems` are made of this table. */
+/** All problems of the API. `docs/errors.md` and the pages at `/problems` are generated from this table. */
 export const problems = {
   invalid_json: {
     status: 400,
@@ -21,7 +21,7 @@ export const problems = {
   },
   invalid_body: {
     status: 400,
-    title: 'The body does not fit',
+    title: 'The body is invalid',
     help: 'Every field that is wrong is named, all at once: unknown, of the wrong type, out of bounds, one that cannot be changed, or one that does not go with the others. Correct them all and send the request again. Nothing was changed.',
     example: 'role must be one of admin, developer, not "owner"',
   },
@@ -33,13 +33,13 @@ export const problems = {
   },
   invalid_query: {
     status: 400,
-    title: 'The query does not fit',
+    title: 'The query is invalid',
     help: 'A query parameter is unknown, repeated or has a value that is not allowed.',
     example: 'strict must be a boolean, not "yes"',
   },
   invalid_header: {
     status: 400,
-    title: 'A header does not fit',
+    title: 'A header is invalid',
     help: 'A header that may come once came twice, or `If-Match` or `Idempotency-Key` is malformed.',
     example: 'If-Match must be * or entity tags in quotes, as the ETag header gave them',
   },
@@ -58,7 +58,7 @@ export const problems = {
   source_not_validated: {
     status: 400,
     title: 'The source could not be validated',
-    help: '`validateSamples` or a schema discovery was asked for, and the source failed. The sentence names the step (`connect`, `tls`, `authenticate`, `describe`, `read`, `decode` or `fit`), what is wrong and what to do. Nothing was changed. Correct the source, or send the request without `validateSamples`.',
+    help: '`validateSamples` or a schema discovery was asked for, and the source failed. The sentence names the step (`connect`, `tls`, `authenticate`, `describe`, `read`, `decode` or `fit`), the error and what to do. Nothing was changed. Correct the source, or send the request without `validateSamples`.',
     example:
       'source.kafka.credentials: the step "authenticate" failed: kafka.northwind.example:9092 refused the user name or the password; check both, and that the user has the mechanism SCRAM-SHA-256',
   },
@@ -85,7 +85,7 @@ export const problems = {
     title: 'The id does not look like one of the provider',
     help: 'With `?strict=true`, the id of a private endpoint must have the form that its cloud provider uses. Check the id, or leave `strict` out.',
     example:
-      'id "vpce-1" does not look like an endpoint of aws, which is "vpce-" and 8 or 17 hex digits; send it without ?strict=true to use it all the same',
+      'id "vpce-1" does not look like an endpoint of aws, which is "vpce-" and 8 or 17 hex digits; send it without ?strict=true to use it anyway',
   },
   unauthorized: {
     status: 401,
@@ -223,8 +223,8 @@ export const problems = {
   idempotency_key_in_use: {
     status: 409,
     title: 'A request with this idempotency key is still running',
-    help: 'The first request with this `Idempotency-Key` has not been answered yet. Wait a moment and send it again: you get its answer.',
-    example: 'a request with this Idempotency-Key is still running; try again in a moment',
+    help: 'The first request with this `Idempotency-Key` has not been answered yet. Wait a second and send it again: you get its answer.',
+    example: 'a request with this Idempotency-Key is still running; try again in a second',
   },
   changed_meanwhile: {
     status: 409,
@@ -237,7 +237,7 @@ export const problems = {
     title: 'The resource has changed',
     help: 'The `If-Match` of the request is not the present `ETag`: somebody changed the resource since it was read. Read it again and repeat the change.',
     example:
-      'If-Match does not fit: the resource has changed and its ETag is now "4.1"; read it again and repeat the change',
+      'If-Match does not match: the resource has changed and its ETag is now "4.1"; read it again and repeat the change',
   },
   body_too_large: {
     status: 413,
@@ -272,20 +272,20 @@ export const problems = {
   engine_unavailable: {
     status: 503,
     title: 'The engine of the service cannot be reached',
-    help: 'Penstock itself is well; the engine of the service did not answer, or not in time. Try again in a moment; the state of the service tells more.',
+    help: 'Penstock itself is well; the engine of the service did not answer, or not in time. Try again in a few seconds; the state of the service shows whether it is reachable.',
     example: 'the engine did not answer within 10 s',
   },
   unavailable: {
     status: 503,
     title: 'Penstock cannot do this right now',
     help: 'The database is away or full, or too much is waiting. Nothing was changed, unless the connection was lost while the change was being committed: send the request again with the same `Idempotency-Key`, and it is applied once.',
-    example: 'the database cannot be used right now; try again in a moment',
+    example: 'the database cannot be used right now; try again in a second',
   },
 } as const satisfies Record<string, ProblemEntry>
 
 export type ProblemCode = keyof typeof problems
 
-/** One thing that is wrong with what was sent. `path` as people write it: `source.kafka.caCertificate`, `columns[2].name`. */
+/** One validation error. `path` as people write it: `source.kafka.caCertificate`, `columns[2].name`. */
 export interface FieldProblem {
   path: string
   /** A sentence that begins with the path; never quotes a secret. */
@@ -293,13 +293,13 @@ export interface FieldProblem {
 }
 
 export interface ProblemOptions {
-  /** Every field that is wrong, all at once. */
+  /** All invalid fields. */
   fields?: FieldProblem[]
   /** Response headers that belong to the problem, such as `Retry-After`. */
   headers?: Record<string, string>
   /** For the log only. */
   cause?: unknown
-  /** More came at once than is taken on. Anybody can bring that about: it is no failure for the log. */
+  /** Caused by overload, which any caller can produce: not logged as a failure. */
   isOverload?: boolean
 }
 
@@ -309,9 +309,9 @@ export class Problem extends Error {
   readonly headers: Record<string, string>
   readonly isOverload: boolean
 
-  /** `detail` is for the caller: what was wrong, quoting what they sent (never a secret), and what to do. */
+  /** `detail` is for the caller: the error, quoting what was sent (never a secret), and what to do. */
   constructor(code: ProblemCode, detail: string, options: ProblemOptions = {}) {
-    // Nobody reads where a refusal came from, and to note it takes a quarter of the time of refusing.
+    // The stack of a Problem is never read, and capturing it takes a quarter of the time of rejecting a request.
     const usualLimit = Error.stackTraceLimit
     Error.stackTraceLimit = 0
     super(detail, { cause: options.cause })
@@ -328,7 +328,7 @@ export class Problem extends Error {
   }
 }
 
-/** All that is wrong with a body, in one answer. */
+/** All validation errors of a body in one answer. */
 export function invalidBody(fields: FieldProblem[]): Problem {
   return new Problem('invalid_body', fields.map((field) => field.detail).join('; '), { fields })
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { makeResolve, type Resolve } from './resolve.ts'
 
-/** By name and type of question: the address in bytes. Other names do not exist; `silent.example` is never answered. */
+/** DNS answers by name and type: the address in bytes. Other names do not exist; `silent.example` is never answered. */
 const zone: Record<string, number[]> = {
   'engine.example A': [192, 0, 2, 7],
   'engine.example AAAA': [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
@@ -61,7 +61,7 @@ describe('resolve', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('gives what the hosts file has, without asking anybody', async () => {
+  it('returns what the hosts file has, without asking a server', async () => {
     asked.length = 0
     assert.deepEqual(await resolve('localhost', never), ['127.0.0.1', '::1'])
     assert.deepEqual(await resolve('HERE', never), ['127.0.0.1'])
@@ -69,7 +69,7 @@ describe('resolve', () => {
     assert.deepEqual(asked, [])
   })
 
-  it('gives all addresses that DNS has, of either kind', async () => {
+  it('returns all addresses that DNS has, IPv4 and IPv6', async () => {
     assert.deepEqual(await resolve('engine.example', never), ['192.0.2.7', '2001:db8::1'])
     assert.deepEqual(await resolve('half.example', never), ['192.0.2.8'])
   })
@@ -84,8 +84,8 @@ describe('resolve', () => {
     assert.deepEqual(await resolve('commented', never), [])
   })
 
-  it('ends with the signal while a server keeps silent', async () => {
-    // Without the signal it takes two seconds every time; with it, one time that no pause of the machine falls into is enough.
+  it('ends with the signal while a server does not answer', async () => {
+    // Without the signal it always takes two seconds; with it, one try that no pause of the machine delays is enough.
     let quickestMs = Number.POSITIVE_INFINITY
     for (let tries = 0; tries < 5 && quickestMs >= 500; tries++) {
       const stopping = new AbortController()
@@ -104,13 +104,13 @@ describe('resolve', () => {
     assert.ok(quickestMs < 500, `${quickestMs} ms`)
   })
 
-  it('asks nobody when it has been stopped before', async () => {
+  it('asks no server when the signal is already aborted', async () => {
     asked.length = 0
     assert.deepEqual(await resolve('engine.example', AbortSignal.abort()), [])
     assert.deepEqual(asked, [])
   })
 
-  it('does without the files', async () => {
+  it('works without the files', async () => {
     const missing = join(folder, 'missing')
     const bare = makeResolve({
       hostsFile: missing,

@@ -1,11 +1,11 @@
-// The addresses of host names. The system's own resolver waits in one of a few threads for as long as it likes and cannot be
-// stopped, so that names whose servers keep silent would hold up all others. For names that users give we ask ourselves, in the
-// system's order: the hosts file, then DNS with the search domains.
+// Resolves host names. The system resolver blocks one of a few threads and cannot be aborted, so that names with unresponsive servers
+// would delay all others. Names that users give are resolved here, in the system's order: the hosts file, then DNS with the search
+// domains.
 import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { asciiLowerCase } from './ascii-case.ts'
 
-/** Gives the addresses of a name, and no more than an empty list or an error when there are none. Ends with the signal. */
+/** Returns the addresses of a name; returns an empty list or rejects when it has no address. Ends with the signal. */
 export type Resolve = (name: string, signal: AbortSignal) => Promise<string[]>
 
 export const resolveBySystem: Resolve = async (name) => {
@@ -15,11 +15,11 @@ export const resolveBySystem: Resolve = async (name) => {
 export interface ResolverSettings {
   hostsFile: string
   configurationFile: string
-  /** Those of the system unless told. */
+  /** Default: those of the system. */
   servers?: string[]
 }
 
-/** For one question to one server; a server is asked twice. */
+/** For one query to one server; a server is queried twice. */
 const questionTimeoutMs = 1_000
 
 export function makeResolve({ hostsFile, configurationFile, servers }: ResolverSettings): Resolve {
@@ -27,7 +27,7 @@ export function makeResolve({ hostsFile, configurationFile, servers }: ResolverS
     const known = addressesInHosts(await readText(hostsFile), name)
     if (known.length > 0) return known
     const searched = searchDomains(await readText(configurationFile)).map((domain) => `${name}.${domain}`)
-    // One of its own for each name, because stopping it stops all that it was asked.
+    // One resolver per name, because `cancel` cancels all queries of a resolver.
     const resolver = new Resolver({ timeout: questionTimeoutMs, tries: 2 })
     if (servers) resolver.setServers(servers)
     const stop = (): void => resolver.cancel()
@@ -54,7 +54,7 @@ function addressesInHosts(text: string, name: string): string[] {
   )
 }
 
-/** The last line that names any counts. */
+/** The last such line counts. */
 function searchDomains(text: string): string[] {
   const [, ...domains] = wordsOfLines(text).findLast(([word]) => word === 'search' || word === 'domain') ?? []
   return domains.map((domain) => domain.replace(/\.$/, '')).filter((domain) => domain !== '')
@@ -69,7 +69,7 @@ function wordsOfLines(text: string): string[][] {
   )
 }
 
-/** A system without the file has nothing in it. */
+/** Empty when the file does not exist. */
 async function readText(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '')
 }

@@ -36,11 +36,11 @@ describe("the operator's reverse private endpoints", () => {
     )
   })
 
-  it('may be none', () => {
+  it('may be empty', () => {
     assert.equal(parse('{}').size, 0)
   })
 
-  it('may have ids that mean something to objects', () => {
+  it('may have ids that are properties of JavaScript objects', () => {
     const text = `{"__proto__": {"organizationId": "${organizationId}", "routes": {"constructor": "10.3.0.5"}}}`
     const endpoints = parse(text)
     assert.ok(endpoints.get('__proto__')?.routes.has('constructor'))
@@ -53,7 +53,11 @@ describe("the operator's reverse private endpoints", () => {
     ['nothing', '', /^it must be a JSON object/],
     ['an empty id', JSON.stringify({ '': {} }), /^the id "" must have 1 to 255 characters/],
     ['a long id', JSON.stringify({ ['x'.repeat(256)]: {} }), /^the id "x+… must have 1 to 255 characters$/],
-    ['an endpoint that is none', '{"rpe-1": null}', /^"rpe-1" must be an object with organizationId and routes$/],
+    [
+      'an endpoint that is not an object',
+      '{"rpe-1": null}',
+      /^"rpe-1" must be an object with organizationId and routes$/,
+    ],
     [
       'a member that is not known',
       JSON.stringify({ 'rpe-1': { organizationId, routes: { a: 'b' }, route: {} } }),
@@ -81,7 +85,7 @@ describe("the operator's reverse private endpoints", () => {
       /^"a" stands twice in the same object$/,
     ],
   ] as const) {
-    it(`are refused with ${what}`, () => {
+    it(`are rejected with ${what}`, () => {
       assert.throws(
         () => parse(text),
         ({ message }: Error) => problem.test(message) || assert.fail(message),
@@ -89,7 +93,7 @@ describe("the operator's reverse private endpoints", () => {
     })
   }
 
-  it('are refused where hosts and addresses are none', () => {
+  it('are rejected with invalid hosts and addresses', () => {
     for (const wrong of [
       '',
       ':9092',
@@ -119,7 +123,7 @@ describe("the operator's reverse private endpoints", () => {
     }
   })
 
-  it('are refused where they lead to what nobody may connect to', () => {
+  it('are rejected when they lead to forbidden addresses', () => {
     for (const address of [
       '169.254.169.254',
       '169.254.169.254:80',

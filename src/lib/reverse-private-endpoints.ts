@@ -1,21 +1,21 @@
-// Reverse private endpoints: what the operator has set up so that sources in other networks can be reached. An endpoint belongs to
-// one organization, and says for hosts of its sources where they are to be dialled. It has no secrets.
+// Reverse private endpoints, set up by the operator to reach sources in other networks. An endpoint belongs to one organization, and
+// maps hosts of its sources to the addresses to dial. It has no secrets.
 import { isIP, isIPv6 } from 'node:net'
 import { asciiLowerCase } from './ascii-case.ts'
 import { isForbidden, meaningsOf } from './egress-addresses.ts'
 import { isHost } from './host.ts'
 import { isObject } from './merge-patch.ts'
 
-/** Addresses by what they stand for: `host port`, or a host with all its ports. */
+/** Addresses by route key: `host port`, or a host for all its ports. */
 export type Routes = ReadonlyMap<string, Address>
 
 interface Address {
   host: string
-  /** Undefined: the port that is asked for. */
+  /** Undefined: the requested port. */
   port: number | undefined
 }
 
-/** By their ids. */
+/** By id. */
 export type ReversePrivateEndpoints = ReadonlyMap<string, ReversePrivateEndpoint>
 
 export interface ReversePrivateEndpoint {
@@ -26,13 +26,13 @@ export interface ReversePrivateEndpoint {
 const longestId = 255
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** The name of a place in routes: the same for all spellings of a host. */
+/** The key of a host and port in routes; the same for all spellings of a host. */
 export function routeKey(host: string, port?: number): string {
   const name = isIPv6(host) ? meaningsOf(host)[0]! : asciiLowerCase(host)
   return port === undefined ? name : `${name} ${port}`
 }
 
-/** The endpoints of the operator's file. `refuse` is told what is wrong with it, as the end of a sentence. */
+/** Parses the operator's file. `refuse` gets the error as the end of a sentence. */
 export function parseReversePrivateEndpoints(
   text: string,
   refuse: (problem: string) => never,
@@ -63,9 +63,9 @@ function parseEndpoint(id: string, endpoint: unknown, refuse: (problem: string) 
   }
   const parsed = new Map<string, Address>()
   for (const [from, to] of Object.entries(routes)) {
-    const place = parsePlace(from)
-    if (!place) return refuse(`routes of ${quoted(id)} have ${quoted(from)}, which is not a host or host:port`)
-    const key = routeKey(place.host, place.port)
+    const address = parseHostAndPort(from)
+    if (!address) return refuse(`routes of ${quoted(id)} have ${quoted(from)}, which is not a host or host:port`)
+    const key = routeKey(address.host, address.port)
     if (parsed.has(key)) refuse(`routes of ${quoted(id)} have ${quoted(from)} twice`)
     parsed.set(key, parseAddress(`the route of ${quoted(from)} of ${quoted(id)}`, to, refuse))
   }
@@ -73,9 +73,9 @@ function parseEndpoint(id: string, endpoint: unknown, refuse: (problem: string) 
 }
 
 function parseAddress(what: string, text: unknown, refuse: (problem: string) => never): Address {
-  const address = typeof text === 'string' ? parsePlace(text) : undefined
+  const address = typeof text === 'string' ? parseHostAndPort(text) : undefined
   if (!address) return refuse(`${what} must be a host or host:port, not ${quoted(text)}`)
-  // What a name leads to is found out, and judged, when it is dialled.
+  // The addresses of a name are checked when it is dialled.
   if (isIP(address.host) !== 0 && isForbidden(address.host)) {
     refuse(`${what} leads to ${address.host}, which Penstock never connects to`)
   }
@@ -83,7 +83,7 @@ function parseAddress(what: string, text: unknown, refuse: (problem: string) => 
 }
 
 /** `host`, `host:port`, `[address]`, `[address]:port`, or an IPv6 address as it is. */
-function parsePlace(text: string): Address | undefined {
+function parseHostAndPort(text: string): Address | undefined {
   if (isIPv6(text)) return isHost(text) ? { host: text, port: undefined } : undefined
   const [, bracketed, name, digits] = /^(?:\[([^\]]*)\]|([^:]*))(?::([1-9]\d{0,4}))?$/.exec(text) ?? []
   const host = bracketed ?? name ?? ''
@@ -101,7 +101,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** JSON.parse takes the last one, and says nothing. Only of text that is JSON. */
+/** Finds a repeated name in valid JSON: JSON.parse silently uses the last one. */
 function findRepeatedMember(text: string): string | undefined {
   const open: Set<string>[] = []
   for (const [token, string, colon] of text.matchAll(/[{}]|("(?:[^"\\]|\\.)*"?)(\s*:)?/g)) {

@@ -1,6 +1,5 @@
-// Builds JSON Schema objects that carry the TypeScript type of what they describe: the single source of every shape.
-// Only what our shapes use; `shape.ts` refuses any other keyword. A library for this (typebox) costs 22 MB in each thread,
-// and serves in the tests as the judge of what these few lines build.
+// Builds JSON Schema objects that carry the TypeScript type of their values: the single source of every shape. Only the keywords that
+// our shapes use; `shape.ts` rejects any other. typebox costs 22 MB in each thread, and is used only in tests, to verify these schemas.
 
 declare const described: unique symbol
 declare const optional: unique symbol
@@ -49,7 +48,7 @@ export const Type = {
     items,
     ...keywords,
   }),
-  /** One of several; almost always a value or null. */
+  /** One of several schemas; almost always a value or null. */
   Union: <Branches extends Schema[]>(branches: [...Branches]): Schema<Static<Branches[number]>> => ({
     anyOf: branches,
   }),

@@ -1,5 +1,5 @@
-// A value that must never be printed. It can be passed around, logged or serialised by accident and shows `[secret]`;
-// only code that opens a connection or seals it for storage calls `reveal`.
+// A value that must never be printed: when it is logged or serialized by accident, it shows `[secret]`. Only code that opens a
+// connection or seals it for storage calls `reveal`.
 import { inspect } from 'node:util'
 
 export class Secret {

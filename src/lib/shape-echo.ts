@@ -1,4 +1,4 @@
-// Comparing the read-only fields that a client sends back with the resource as it is.
+// Compares read-only fields that a client sends back with the current resource.
 
 import { isObject } from './merge-patch.ts'
 import type { FieldProblem } from './problem.ts'
@@ -15,12 +15,12 @@ import {
   type Shape,
 } from './shape-rules.ts'
 
-/** What to do in place of changing a field, as the end of a sentence. */
+/** What to do instead of changing a field, as the end of a sentence. */
 export type EchoRemedy = (path: string) => string | undefined
 
 /**
- * What a client sent back of the fields that it can only read (known to `echo`, not to `shape`) and that differs from
- * the resource as it is. Sending them unchanged is allowed, so that a resource may be read, edited and sent as a whole.
+ * Problems of read-only fields (known to `echo`, not to `shape`) that differ from the current resource. Sending them unchanged is
+ * allowed, so that a client can read, edit and send a complete resource.
  */
 export function echoProblems(
   shape: Shape,
@@ -63,7 +63,7 @@ function collectEchoProblems(
   }
 }
 
-/** Nothing of it can be written; each field that is another one is told by its own path. */
+/** Reports each changed field of a read-only value with its own path. */
 function collectFixedFields(
   readable: Rules | undefined,
   sent: unknown,
@@ -80,11 +80,11 @@ function collectFixedFields(
     }
     return
   }
-  const told = readable && isScalar(is) && !secret && !holdsUnquoted(readable) ? ` (it is ${quote(is)})` : ''
-  problems.push({ path, detail: `${path} cannot be ${is === undefined ? 'set' : 'changed'}${told}` })
+  const currentValue = readable && isScalar(is) && !secret && !holdsUnquoted(readable) ? ` (it is ${quote(is)})` : ''
+  problems.push({ path, detail: `${path} cannot be ${is === undefined ? 'set' : 'changed'}${currentValue}` })
 }
 
-/** Whether a value only says what is there already; of an object, part of it may be said. */
+/** Whether a value only repeats the current one; an object may repeat a part of it. */
 function repeats(sent: unknown, is: unknown): boolean {
   if (isObject(sent) && isObject(is)) return Object.keys(sent).every((key) => repeats(sent[key], own(is, key)))
   return fingerprint(sent) === fingerprint(is ?? null)

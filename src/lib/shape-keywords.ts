@@ -1,4 +1,4 @@
-// A keyword that `shape.ts` does not implement would be a rule that silently does not hold: it is refused at start.
+// Rejects keywords that `shape.ts` does not implement at start: they would be rules without effect.
 import { isObject } from './merge-patch.ts'
 import { expression, formats } from './shape.ts'
 import { fieldPath, isScalar, kinds, type Shape } from './shape-rules.ts'
@@ -15,11 +15,11 @@ const annotations = new Set([
   'secret',
   'unquoted',
   'patternHint',
-  // Documented as the pattern; applied by code of its own, whose error says more.
+  // Documented as `pattern`; checked by other code, whose error says more.
   'checkedPattern',
 ])
 
-/** Throws when the shape, or a shape inside it, has a rule that this file does not implement. */
+/** Throws when the shape, or a shape inside it, has a keyword that is not implemented. */
 export function assertKnownKeywords(shape: Shape): void {
   const unknown: string[] = []
   collectUnknown(shape, '', unknown)
@@ -32,7 +32,7 @@ function collectUnknown(shape: unknown, path: string, unknown: string[]): void {
     note('a shape that is not an object')
     return
   }
-  // typebox hides its own marks from Object.keys; two of them are rules.
+  // typebox hides its own keywords from Object.keys; two of them are rules.
   for (const key of Object.getOwnPropertyNames(shape)) {
     const rule = shape[key]
     if (key === '~refine' || key === '~codec') note(key)

@@ -1,9 +1,9 @@
-// Cutting a value down to what a shape lists: the allow-list of every answer.
+// Reduces a value to the fields that a shape lists: the allow-list of every answer.
 import { isObject } from './merge-patch.ts'
 import { bestBranch, shapeProblems } from './shape.ts'
 import { isNullRule, isScalar, literals, own, type Rules, type Shape } from './shape-rules.ts'
 
-/** A copy of the value that has only what the shape lists, so that no field leaves unless it was declared. */
+/** A copy of the value with only the fields that the shape lists, so that no undeclared field is sent. */
 export function pick(shape: Shape, value: unknown): unknown {
   const rules = shape as Rules
   if (value === null || value === undefined) return value

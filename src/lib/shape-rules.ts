@@ -1,4 +1,4 @@
-// The rules of a shape as plain data, and the small questions that are asked of them and of values.
+// Rules of a shape as plain data, and helpers for rules and values.
 
 import { isObject } from './merge-patch.ts'
 import type { Schema } from './schema.ts'
@@ -32,7 +32,7 @@ export interface Rules {
   anyOf?: Rules[]
   writeOnly?: boolean
   secret?: boolean
-  /** No secret, but what is sent in its place may be one. */
+  /** Not a secret, but a client may send a secret by mistake. */
   unquoted?: boolean
 }
 
@@ -53,7 +53,7 @@ export function fieldPath(parent: string, key: string | number): string {
   return parent === '' ? quote(key) : `${parent}[${quote(key)}]`
 }
 
-/** The shape of a property, also where it is one of several shapes or null. */
+/** The shape of a property, also inside a union or a nullable shape. */
 export function propertyOf(rules: Rules, key: string): Rules | undefined {
   const direct = rules.properties === undefined ? undefined : own(rules.properties, key)
   if (direct !== undefined || rules.anyOf === undefined) return direct
@@ -99,7 +99,7 @@ export function own<Value>(object: Record<string, Value>, key: string): Value | 
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
-/** The same text for equal values, whatever the order of their keys. Keeps it cheap to find repeats in a long list. */
+/** The same text for equal values, whatever the order of their keys. Makes it cheap to find repeats in a long list. */
 export function fingerprint(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(fingerprint).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value ?? null)
@@ -113,12 +113,12 @@ export function quote(value: Scalar): string {
 }
 
 const scheme = /^[a-z][\w+.-]{0,31}(?::[a-z]\w{0,31})?:\/\//i
-/** Names of what is secret in connection strings and queries, up to the value. */
+/** Names of secrets in connection strings and queries, up to the value. */
 const secretPart = /(?:pass|pwd|secret|token|key|sig)\w{0,32}\s{0,8}=/i
 
 /**
- * In the place of a host people send what they have: URLs, connection strings, keys. Whoever sends it decides how long it is: nothing here
- * may look at the same character twice.
+ * Removes secrets from a quote: instead of a host, people send URLs, connection strings and keys. The sender controls the length, so
+ * no character may be scanned twice.
  */
 function withoutPasswords(text: string): string {
   if (text.includes('PRIVATE KEY')) return '***'
@@ -126,14 +126,14 @@ function withoutPasswords(text: string): string {
   const userFrom = scheme.exec(text)?.[0].length ?? 0
   const hasPassword = at >= userFrom && (userFrom > 0 || text.lastIndexOf(':', at) !== -1)
   const shown = hasPassword ? `${text.slice(0, userFrom)}***${text.slice(at)}` : text
-  // What is behind is not shown.
+  // The quote is cut here anyway.
   const found = secretPart.exec(shown.slice(0, longestQuote))
   return found ? `${shown.slice(0, found.index + found[0].length)}***` : shown
 }
 
 function clip(text: string): string {
   if (text.length <= longestQuote) return text
-  // A cut between the halves of a character would leave half of it.
+  // Does not cut a surrogate pair in half.
   const end = (text.codePointAt(longestQuote - 1) ?? 0) > 0xffff ? longestQuote - 1 : longestQuote
   return `${text.slice(0, end)}…`
 }

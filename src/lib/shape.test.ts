@@ -196,7 +196,7 @@ describe('shapeProblems', () => {
     })
   }
 
-  it('tells every problem at once, with its path', () => {
+  it('returns all problems at once, each with its path', () => {
     const shape = Type.Object(
       { role: Role, port: Port, columns: Type.Array(Type.Object({ name: Name }, closed)) },
       closed,
@@ -251,7 +251,7 @@ describe('shapeProblems', () => {
     assert.deepEqual(meant('k'.repeat(70)), [`${'k'.repeat(64)}… is not a known field`])
   })
 
-  it('never quotes a secret nor tells its length', () => {
+  it('never quotes a secret or its length', () => {
     const secret = 'hunter2'
     const marked = [{ secret: true }, { writeOnly: true }, { unquoted: true }]
     const shapes = marked.flatMap((mark): [Shape, unknown, string][] => [
@@ -293,8 +293,8 @@ describe('shapeProblems', () => {
     for (const [shape, value, expected] of shapes) assert.deepEqual(details(field(shape), { x: value }), [expected])
   })
 
-  it('leaves out of a quote what is a password where a host or a name was meant', () => {
-    for (const [sent, told] of [
+  it('removes passwords from quotes where a host or a name is expected', () => {
+    for (const [sent, shown] of [
       ['postgres://reader:hunter2@db.example.com/shop', 'postgres://***@db.example.com/shop'],
       ['reader:hunter2@db.example.com', '***@db.example.com'],
       ['reader:hunt@er2@db.example.com', '***@db.example.com'],
@@ -306,11 +306,11 @@ describe('shapeProblems', () => {
       ['-----BEGIN EC PRIVATE KEY-----\nhunter2', '***'],
       ['ada@northwind.example', 'ada@northwind.example'],
     ]) {
-      assert.deepEqual(details(field(Slug), { x: sent }), [`x must be lowercase letters, not "${told}"`])
+      assert.deepEqual(details(field(Slug), { x: sent }), [`x must be lowercase letters, not "${shown}"`])
     }
   })
 
-  it('tolerates what the resource has and the shape has not, at the same place only', () => {
+  it('tolerates fields that only the resource has, at the same path only', () => {
     const shape = Type.Object(
       {
         name: Type.Optional(Name),
@@ -435,7 +435,7 @@ describe('pick', () => {
     assert.equal(pick(Role, 'unlisted'), 'unlisted')
   })
 
-  it('drops an object in the place of a scalar, and the reverse', () => {
+  it('drops an object where a scalar is expected, and the reverse', () => {
     assert.deepEqual(pick(Member, { id: { hash: 'h' }, role: ['x'], address: 'text' }), {})
     assert.equal(pick(Type.Array(Type.String()), { a: 1 }), undefined)
   })
@@ -500,7 +500,7 @@ describe('echoProblems', () => {
     it(detail, () => assert.deepEqual(echoProblems(shape, echo, body, current), [{ path, detail }]))
   }
 
-  it('tells what to do in place of it, where there is something', () => {
+  it('adds what to do instead, where there is a remedy', () => {
     const body = { id: 'p2', source: { kafka: { type: 's3' } } }
     const remedyFor = (path: string) => (path.startsWith('source.') ? 'make another' : undefined)
     assert.deepEqual(
@@ -575,7 +575,7 @@ describe('agreement with typebox', () => {
     fc.constantFrom(0.5, 65535, 65536),
     fc.double({ noNaN: true, noDefaultInfinity: true, max: 1e9, min: -1e9 }),
   )
-  // Not `constructor`: typebox takes an object that has such a key for an instance and finds repeats that are none.
+  // Not `constructor`: typebox treats an object with such a key as an instance and finds false repeats.
   const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'type', 'brokers', 'topic', 'group', 'bucket', 'toString')
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof({ maxDepth: 3 }, text, number, fc.boolean(), fc.constant(null), tie('list'), tie('object')),

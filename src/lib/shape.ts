@@ -1,5 +1,5 @@
-// What a value must look like, as the JSON Schema objects that `schema.ts` builds: checking a value against one.
-// The sentences are for people and quote what was sent, but never what a shape marks as `secret` or `writeOnly`.
+// Validates values against the JSON Schema objects that `schema.ts` builds. Messages quote what was sent, but never what a shape marks
+// as `secret` or `writeOnly`.
 
 import { isObject } from './merge-patch.ts'
 import type { FieldProblem } from './problem.ts'
@@ -24,15 +24,15 @@ import {
 
 export interface ShapeOptions {
   /**
-   * What to call the value itself, `the body` unless told. A path such as `columns[2]` also leads the paths of the
-   * fields inside; a phrase, which has a space, does not.
+   * Name of the value in messages; default: `the body`. A path such as `columns[2]` also prefixes the paths of the fields inside; a
+   * phrase with a space does not.
    */
   at?: string | undefined
-  /** The shape of the resource as it is read: fields that only it knows are tolerated, and left to `echoProblems`. */
+  /** Shape of the resource in answers: fields that only it knows are tolerated, and left to `echoProblems`. */
   echo?: Shape | undefined
 }
 
-/** The most problems in one answer; a body of a megabyte can hold hundreds of thousands. */
+/** Maximum problems in one answer; a body of a megabyte can have hundreds of thousands. */
 const mostProblems = 100
 
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
@@ -58,7 +58,7 @@ export const formats: Record<string, { hint: string; accepts(text: string): bool
   },
 }
 
-/** Every field of the value that does not fit, up to a hundred, each as a sentence that begins with its path. */
+/** All invalid fields of the value, up to a hundred, each as a sentence that begins with its path. */
 export function shapeProblems(shape: Shape, value: unknown, options: ShapeOptions = {}): FieldProblem[] {
   const walk = new Walk(options.at ?? 'the body', [])
   walk.check(shape as Rules, value, { echo: options.echo as Rules | undefined, secret: false, orNull: false })
@@ -67,20 +67,20 @@ export function shapeProblems(shape: Shape, value: unknown, options: ShapeOption
   return [...walk.problems.slice(0, mostProblems), { path: walk.lead, detail }]
 }
 
-/** What the check of one place inherits from the places around it. */
+/** Context that the check of a value inherits from the values around it. */
 interface ValueContext {
   echo: Rules | undefined
   secret: boolean
-  /** Null is accepted by the shape around this one, and the sentences must say so. */
+  /** The shape around this one accepts null, so the message must mention it. */
   orNull: boolean
 }
 
 class Walk {
   readonly root: string
-  /** What the paths begin with: nothing, unless the root was given a path for a name. */
+  /** Prefix of all paths: empty unless `root` is a path. */
   readonly lead: string
   readonly problems: FieldProblem[] = []
-  /** The keys and indexes that lead to the value being checked; made a path only when there is a problem to tell. */
+  /** Keys and indexes that lead to the value being checked; formatted as a path only for a problem. */
   readonly trail: (string | number)[]
 
   constructor(root: string, trail: (string | number)[]) {
@@ -89,7 +89,7 @@ class Walk {
     this.trail = trail
   }
 
-  /** One more than are listed is kept, to know that there are more, also after the attempts at a union. */
+  /** One more problem than listed is kept, to detect that there are more, also after the attempts at a union. */
   get full(): boolean {
     return this.problems.length > mostProblems
   }
@@ -99,26 +99,26 @@ class Walk {
       this.add('is required')
       return
     }
-    const place = isUnquoted(rules) && !around.secret ? { ...around, secret: true } : around
-    if (!this.checkKind(rules, value, place)) return
-    if (typeof value === 'string') this.checkString(rules, value, place)
-    else if (typeof value === 'number') this.checkNumber(rules, value, place)
-    else if (Array.isArray(value)) this.checkList(rules, value, place)
-    else if (isObject(value)) this.checkObject(rules, value, place)
-    if (rules.anyOf !== undefined) this.checkAnyOf(rules.anyOf, value, place)
+    const context = isUnquoted(rules) && !around.secret ? { ...around, secret: true } : around
+    if (!this.checkKind(rules, value, context)) return
+    if (typeof value === 'string') this.checkString(rules, value, context)
+    else if (typeof value === 'number') this.checkNumber(rules, value, context)
+    else if (Array.isArray(value)) this.checkList(rules, value, context)
+    else if (isObject(value)) this.checkObject(rules, value, context)
+    if (rules.anyOf !== undefined) this.checkAnyOf(rules.anyOf, value, context)
   }
 
-  checkKind(rules: Rules, value: unknown, place: ValueContext): boolean {
+  checkKind(rules: Rules, value: unknown, context: ValueContext): boolean {
     const allowed = literals(rules)
     if (allowed !== undefined && !allowed.includes(value as Scalar)) {
-      this.mustBe(expectation(rules, place.orNull), value, place.secret)
+      this.mustBe(expectation(rules, context.orNull), value, context.secret)
       return false
     }
     if (rules.type !== undefined && !isOfType(rules.type, value)) {
-      // A scalar in the place of an object may well be the secret that belonged inside it.
-      const secret = place.secret || holdsUnquoted(rules)
+      // A scalar instead of an object may be the secret that belongs inside it.
+      const secret = context.secret || holdsUnquoted(rules)
       this.mustBe(
-        expectation(rules, place.orNull),
+        expectation(rules, context.orNull),
         value,
         secret,
         !(rules.type === 'integer' && typeof value === 'number'),
@@ -128,41 +128,42 @@ class Walk {
     return true
   }
 
-  checkString(rules: Rules, value: string, place: ValueContext): void {
+  checkString(rules: Rules, value: string, context: ValueContext): void {
     const { minLength, maxLength, pattern, format } = rules
     if (minLength !== undefined || maxLength !== undefined) {
       const length = codePoints(value)
       if (length < (minLength ?? 0) || length > (maxLength ?? length)) {
-        this.mustHave(amount(minLength, maxLength, 'character'), length, place.secret)
+        this.mustHave(amount(minLength, maxLength, 'character'), length, context.secret)
         return
       }
     }
     if (pattern !== undefined && !expression(pattern).test(value)) {
-      this.mustBe(orNull(rules.patternHint ?? `text that matches ${pattern}`, place.orNull), value, place.secret)
+      this.mustBe(orNull(rules.patternHint ?? `text that matches ${pattern}`, context.orNull), value, context.secret)
       return
     }
     const known = format === undefined ? undefined : formats[format]
-    if (known !== undefined && !known.accepts(value)) this.mustBe(orNull(known.hint, place.orNull), value, place.secret)
+    if (known !== undefined && !known.accepts(value))
+      this.mustBe(orNull(known.hint, context.orNull), value, context.secret)
   }
 
-  checkNumber(rules: Rules, value: number, place: ValueContext): void {
+  checkNumber(rules: Rules, value: number, context: ValueContext): void {
     const { minimum, maximum } = rules
     if (value >= (minimum ?? value) && value <= (maximum ?? value)) return
-    this.mustBe(orNull(numberPhrase(rules), place.orNull), value, place.secret)
+    this.mustBe(orNull(numberPhrase(rules), context.orNull), value, context.secret)
   }
 
-  checkList(rules: Rules, value: unknown[], place: ValueContext): void {
+  checkList(rules: Rules, value: unknown[], context: ValueContext): void {
     const { items, minItems, maxItems } = rules
     if (value.length < (minItems ?? 0) || value.length > (maxItems ?? value.length)) {
-      this.mustHave(amount(minItems, maxItems, 'item'), value.length, place.secret)
+      this.mustHave(amount(minItems, maxItems, 'item'), value.length, context.secret)
     }
     if (rules.uniqueItems === true)
-      this.checkUnique(value, place.secret || (items !== undefined && holdsUnquoted(items)))
+      this.checkUnique(value, context.secret || (items !== undefined && holdsUnquoted(items)))
     if (items === undefined) return
-    const inside = { echo: undefined, secret: place.secret, orNull: false }
+    const inside = { echo: undefined, secret: context.secret, orNull: false }
     for (let index = 0; index < value.length && !this.full; index++) {
       this.trail.push(index)
-      // JSON has no undefined; in a list it would be written as null.
+      // JSON has no undefined; in a list it becomes null.
       this.check(items, value[index] ?? null, inside)
       this.trail.pop()
     }
@@ -180,18 +181,18 @@ class Walk {
     })
   }
 
-  checkObject(rules: Rules, value: Record<string, unknown>, place: ValueContext): void {
+  checkObject(rules: Rules, value: Record<string, unknown>, context: ValueContext): void {
     const { properties = {}, additionalProperties, required = [] } = rules
     for (const key of Object.keys(value)) {
       if (this.full) return
       const sent = value[key]
       if (sent === undefined) continue
       const known = own(properties, key)
-      const echo = place.echo === undefined ? undefined : propertyOf(place.echo, key)
+      const echo = context.echo === undefined ? undefined : propertyOf(context.echo, key)
       this.trail.push(key)
-      if (known !== undefined) this.check(known, sent, { echo, secret: place.secret, orNull: false })
+      if (known !== undefined) this.check(known, sent, { echo, secret: context.secret, orNull: false })
       else if (typeof additionalProperties === 'object') {
-        this.check(additionalProperties, sent, { echo: undefined, secret: place.secret, orNull: false })
+        this.check(additionalProperties, sent, { echo: undefined, secret: context.secret, orNull: false })
       } else if (additionalProperties === false && echo === undefined) {
         const meant = nearest(key, Object.keys(properties))
         this.add(`is not a known field${meant === undefined ? '' : `, did you mean ${quote(meant)}?`}`)
@@ -206,11 +207,11 @@ class Walk {
     }
   }
 
-  checkAnyOf(branches: Rules[], value: unknown, place: ValueContext): void {
+  checkAnyOf(branches: Rules[], value: unknown, context: ValueContext): void {
     const others = branches.filter((branch) => !isNullRule(branch))
     const nullable = others.length < branches.length
     if (value === null && nullable) return
-    const inside = { ...place, orNull: place.orNull || nullable }
+    const inside = { ...context, orNull: context.orNull || nullable }
     const [only] = others
     if (only !== undefined && others.length === 1) {
       this.check(only, value, inside)
@@ -225,7 +226,7 @@ class Walk {
       for (const problem of best.problems) this.push(problem)
       return
     }
-    const secret = place.secret || others.some(holdsUnquoted)
+    const secret = context.secret || others.some(holdsUnquoted)
     this.mustBe(
       unionPhrase(others, inside.orNull),
       value,
@@ -234,12 +235,12 @@ class Walk {
     )
   }
 
-  /** `kindTells` says that the kind of the value is what is wrong, so that it may be told where the value may not. */
-  mustBe(expected: string, value: unknown, secret: boolean, kindTells = false): void {
+  /** `showKind`: the kind of the value is the error, so it may be shown where the value may not. */
+  mustBe(expected: string, value: unknown, secret: boolean, showKind = false): void {
     const kind = kinds[kindOf(value)]
     const sent = isScalar(value) ? quote(value) : kind
-    const told = secret ? (kindTells ? kind : undefined) : sent
-    this.add(`must be ${expected}${told === undefined ? '' : `, not ${told}`}`)
+    const shown = secret ? (showKind ? kind : undefined) : sent
+    this.add(`must be ${expected}${shown === undefined ? '' : `, not ${shown}`}`)
   }
 
   mustHave(expected: string, count: number, secret: boolean): void {
@@ -261,8 +262,8 @@ class Walk {
 }
 
 /**
- * The branch that the sender most likely meant: of those that take this kind of value, the one whose tags (properties
- * with fixed values) fit, then the one with the fewest problems. None when no branch takes this kind of value.
+ * The branch that the sender most likely meant: of those that accept this kind of value, the one whose tags (properties with fixed
+ * values) match, then the one with the fewest problems. Undefined when no branch accepts this kind of value.
  */
 export function bestBranch(
   branches: Rules[],
@@ -311,7 +312,7 @@ function plainExpectation(rules: Rules): string {
   return unionPhrase(rules.anyOf ?? [], false)
 }
 
-/** A union of fixed values reads as the enum that it is. */
+/** A union of fixed values is described as an enum. */
 function unionPhrase(branches: Rules[], nullable: boolean): string {
   const fixed = branches.flatMap((branch) => literals(branch) ?? [])
   const others = branches.filter((branch) => literals(branch) === undefined).map(plainExpectation)
@@ -362,7 +363,7 @@ function codePoints(text: string): number {
   return count
 }
 
-// Shapes are declared once, so this holds as many expressions as the code has.
+// Shapes are declared once, so the cache has as many expressions as the code.
 const expressions = new Map<string, RegExp>()
 
 export function expression(pattern: string): RegExp {
@@ -374,13 +375,13 @@ export function expression(pattern: string): RegExp {
   return compiled
 }
 
-/** Refuses the 30th of February, which Date would take for the 2nd of March. */
+/** Rejects February 30, which Date reads as March 2. */
 function isCalendarDay(day: string): boolean {
   const midnight = new Date(`${day}T00:00:00Z`)
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day)
 }
 
-/** The known name that was most likely meant: at most two typing errors away, whatever the case of its letters. */
+/** The known name that was most likely meant: at most two typing errors away, ignoring case. */
 export function nearest(name: string, known: string[]): string | undefined {
   let best: string | undefined
   let bestDistance = 3

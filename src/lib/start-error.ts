@@ -1,4 +1,4 @@
-/** Why Penstock cannot start, in one sentence for the person at the terminal. */
+/** Penstock cannot start; the message is for the person at the terminal. */
 export class StartError extends Error {
   constructor(sentence: string, options?: ErrorOptions) {
     super(sentence, options)
@@ -6,10 +6,10 @@ export class StartError extends Error {
   }
 }
 
-/** Another process has the data, and may be asked instead or stopped. */
+/** Another process uses the data; it can be asked instead, or stopped. */
 export class DataInUseError extends StartError {}
 
-/** There is no data, which nothing can have been lost of. */
+/** There is no data yet, so none can be lost. */
 export class NotSetUpError extends StartError {
   constructor(found = 'This Penstock has not been set up yet: it has no data.') {
     super(`${found} Run "penstock init", or correct PENSTOCK_DATA or DATABASE_URL, which say where the data is.`)

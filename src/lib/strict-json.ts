@@ -1,6 +1,6 @@
-// Reads a request body as JSON (RFC 8259) and refuses what JSON.parse lets through silently: keys sent twice, lost
-// digits, `__proto__`, characters that not every database can keep. What it returns is what JSON.parse would return.
-// No sentence here may quote a value or a piece of broken text, since either may hold a secret; only keys are told.
+// Parses a request body as JSON (RFC 8259) and rejects what JSON.parse accepts silently: duplicate keys, lost digits, `__proto__`,
+// characters that not every database can store. Returns what JSON.parse would return. Messages never quote values or malformed text,
+// which may hold secrets; they name only keys.
 
 import { Problem } from './problem.ts'
 import { fieldPath } from './shape-rules.ts'
@@ -38,7 +38,7 @@ export function parseStrictJson(text: string): unknown {
 class Parser {
   readonly text: string
   at = 0
-  /** The keys and indexes that lead to the value being read; a key joins after its colon, when it surely is a key. */
+  /** Keys and indexes that lead to the value being read; a key is added after its colon, when it is certainly a key. */
   readonly trail: (string | number)[] = []
 
   constructor(text: string) {
@@ -168,7 +168,7 @@ class Parser {
         from = at
         continue
       }
-      // Written so that NaN, the code past the end, lands here too.
+      // Negated, so that NaN (past the end) gets here too.
       if (!(code >= 0x20)) {
         if (at >= text.length) throw this.malformed('expected the closing quote of a string', at)
         if (code === 0) throw this.badCharacter(isKey, start, 'the character U+0000')

@@ -1,4 +1,4 @@
-// Parts of the path of a URL, found without an expression: one that looks for slashes at the end looks again from every slash before it.
+// Parts of the path of a URL, without regular expressions: one for trailing slashes would rescan from every slash.
 
 export function withoutTrailingSlashes(path: string): string {
   let end = path.length

@@ -1,23 +1,23 @@
-// Secrets at rest: AES-256-GCM over node:crypto. What is sealed for one place (organization, table, row, field) opens
-// only there, so that a row moved or swapped in the database is refused. The master keys are a list with a current one;
-// old ones stay until everything sealed with them has been sealed anew.
+// Encrypts secrets at rest with AES-256-GCM. A value sealed for one seal context (organization, table, row, field) opens only there, so
+// that a row moved or swapped in the database is rejected. There is a list of master keys with a current one; old keys stay until all
+// their values have been sealed again.
 import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes } from 'node:crypto'
 
 const nonceBytes = 12
 const tagBytes = 16
 
 export interface MasterKeys {
-  /** The id of the key that seals; every key in the list opens. */
+  /** Id of the key that seals; every key in the list opens. */
   current: string
-  /** The id of a key that was added to become the current one; nothing is sealed with it yet. */
+  /** Id of a key that was added to become the current one; it does not seal yet. */
   next?: string
   /** 32 random bytes each, base64. */
   keys: Record<string, string>
-  /** 32 random bytes, base64: mixed into the hash of API key secrets. Apart from the keys, so that rotating them revokes nobody. */
+  /** 32 random bytes, base64: mixed into the hash of API key secrets. Not one of the keys, so that rotation revokes no API key. */
   pepper: string
 }
 
-/** The one place where a sealed value may be opened. */
+/** The only context in which a sealed value can be opened; the AAD of AES-GCM. */
 export interface SealContext {
   organizationId: string
   table: string
@@ -29,23 +29,20 @@ export class VaultError extends Error {
   override readonly name = 'VaultError'
 }
 
-/**
- * Tells the master keys when they have changed since it was asked last; it may look only now and then, unless they are needed
- * at once.
- */
-export type KeyNews = (need: 'now' | 'soon') => MasterKeys | undefined
+/** Returns the master keys if they have changed since the last call. With `soon` it may skip the check; with `now` it must check. */
+export type LoadChangedKeys = (need: 'now' | 'soon') => MasterKeys | undefined
 
 export class Vault {
   readonly #pepper: string
-  readonly #news: KeyNews | undefined
+  readonly #loadChangedKeys: LoadChangedKeys | undefined
   #current = ''
   #keys = new Map<string, Buffer>()
 
-  /** With `news`, keys that are added, made current or removed while the process runs are followed. */
-  constructor(masterKeys: MasterKeys, news?: KeyNews) {
-    this.#take(masterKeys)
+  /** With `loadChangedKeys`, changes of the master keys are applied while the process runs. */
+  constructor(masterKeys: MasterKeys, loadChangedKeys?: LoadChangedKeys) {
+    this.#applyKeys(masterKeys)
     this.#pepper = decodeKey('the pepper', masterKeys.pepper).toString('hex')
-    this.#news = news
+    this.#loadChangedKeys = loadChangedKeys
   }
 
   get currentKeyId(): string {
@@ -56,38 +53,38 @@ export class Vault {
     return [...this.#keys.keys()]
   }
 
-  /** Tells whether two keys are the same without telling either; undefined for one that is not in the list. */
+  /** A value to compare two keys without revealing them; undefined for a key that is not in the list. */
   checkOfKey(id: string): string | undefined {
     const key = this.#keys.get(id)
     return key && createHmac('sha256', key).update('which key is this').digest('hex')
   }
 
-  /** A hash that cannot be computed, and so not be guessed at, without the pepper. One purpose tells nothing about another. */
+  /** A hash that cannot be computed, and so not be guessed, without the pepper. Hashes of different purposes are unrelated. */
   fingerprint(purpose: string, text: string): string {
     return hash('sha256', `${this.#pepper}${purpose}\u0000${text}`, 'hex')
   }
 
-  seal(plaintext: string, place: SealContext): string {
-    this.#follow('soon')
+  seal(plaintext: string, context: SealContext): string {
+    this.#reloadKeys('soon')
     const nonce = randomBytes(nonceBytes)
     const cipher = createCipheriv('aes-256-gcm', this.#keys.get(this.#current)!, nonce, { authTagLength: tagBytes })
-    cipher.setAAD(associatedData(place, this.#current))
+    cipher.setAAD(associatedData(context, this.#current))
     const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()])
     return `${this.#current}.${Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url')}`
   }
 
-  open(sealed: string, place: SealContext): string {
+  open(sealed: string, context: SealContext): string {
     const keyId = keyIdOf(sealed)
-    if (keyId !== undefined && !this.#keys.has(keyId)) this.#follow('now')
+    if (keyId !== undefined && !this.#keys.has(keyId)) this.#reloadKeys('now')
     const key = keyId === undefined ? undefined : this.#keys.get(keyId)
     if (keyId === undefined || !key) throw new VaultError('sealed with a master key that is not in the list')
     const text = sealed.slice(keyId.length + 1)
     const bytes = Buffer.from(text, 'base64url')
-    // base64url decoding forgives stray characters; what was sealed must come back to the letter.
+    // base64url decoding ignores stray characters; a sealed value must re-encode to the same text.
     if (bytes.toString('base64url') !== text) throw new VaultError('the sealed value is damaged')
     if (bytes.length < nonceBytes + tagBytes) throw new VaultError('the sealed value is too short')
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes })
-    decipher.setAAD(associatedData(place, keyId))
+    decipher.setAAD(associatedData(context, keyId))
     decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes))
     try {
       const body = decipher.update(bytes.subarray(nonceBytes, bytes.length - tagBytes))
@@ -97,24 +94,24 @@ export class Vault {
     }
   }
 
-  #follow(need: 'now' | 'soon'): void {
-    const changed = this.#news?.(need)
-    if (changed) this.#take(changed)
+  #reloadKeys(need: 'now' | 'soon'): void {
+    const changed = this.#loadChangedKeys?.(need)
+    if (changed) this.#applyKeys(changed)
   }
 
-  #take({ current, next, keys }: MasterKeys): void {
-    // What was sealed with a key that has been removed since may still be on its way into the database.
-    const taken = new Map(this.#keys)
-    for (const [id, text] of Object.entries(keys)) taken.set(id, decodeKey(`key ${id}`, text))
+  #applyKeys({ current, next, keys }: MasterKeys): void {
+    // Values sealed with a key that was removed since may not be stored yet.
+    const merged = new Map(this.#keys)
+    for (const [id, text] of Object.entries(keys)) merged.set(id, decodeKey(`key ${id}`, text))
     for (const id of [current, ...(next === undefined ? [] : [next])])
-      if (!taken.has(id))
+      if (!merged.has(id))
         throw new VaultError(`the ${id === current ? 'current' : 'next'} master key ${id} is not in the list`)
     this.#current = current
-    this.#keys = taken
+    this.#keys = merged
   }
 }
 
-/** Of the key that a value was sealed with; undefined for what was never sealed. */
+/** Id of the key that sealed a value; undefined for text that was never sealed. */
 export function keyIdOf(sealed: string): string | undefined {
   const dot = sealed.indexOf('.')
   return dot < 1 ? undefined : sealed.slice(0, dot)
@@ -128,7 +125,7 @@ export function newMasterKeys(): MasterKeys {
   }
 }
 
-/** With a key that is to become the current one. Its id was never used: values of a key that was removed must not seem to be its. */
+/** Adds a key that will become the current one. Its id was never used: values of a removed key must not seem to belong to it. */
 export function withNextKey(masterKeys: MasterKeys): MasterKeys & { next: string } {
   const numbers = Object.keys(masterKeys.keys).map((id) => Number(/^k(\d+)/.exec(id)?.[1] ?? 0))
   const next = `k${Math.max(...numbers) + 1}-${randomBytes(3).toString('hex')}`
@@ -141,7 +138,7 @@ function decodeKey(name: string, text: string): Buffer {
   return bytes
 }
 
-// JSON keeps the parts apart: no choice of ids can make two places look the same.
-function associatedData(place: SealContext, keyId: string): Buffer {
-  return Buffer.from(JSON.stringify([place.organizationId, place.table, place.row, place.field, keyId]))
+// JSON separates the parts: different contexts never give the same text.
+function associatedData(context: SealContext, keyId: string): Buffer {
+  return Buffer.from(JSON.stringify([context.organizationId, context.table, context.row, context.field, keyId]))
 }

@@ -1,5 +1,5 @@
-// Notices that a file or folder that this process works with was deleted or replaced. The operating system keeps an open file until it
-// is closed: writes to it succeed, and are gone with the process.
+// Detects that a file or folder in use was deleted or replaced. The operating system keeps an open file until it is closed: writes
+// succeed, but are lost when the process ends.
 import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 
@@ -7,11 +7,11 @@ const lookEveryMs = 1_000
 
 export interface WatchedPath {
   path: string
-  /** Only that there is one is watched. */
+  /** Watches only that the path exists. */
   mayBeReplaced?: boolean
 }
 
-/** Calls `onDeleted` once at most. Returns what ends the watch. */
+/** Calls `onDeleted` at most once. Returns a function that ends the watch. */
 export function watchForDeletion(watched: WatchedPath[], onDeleted: () => void): () => void {
   const known = watched.map(({ path, mayBeReplaced = false }) => {
     const stats = statSync(path, { bigint: true })
@@ -49,7 +49,7 @@ async function isKept(path: string, isKnown: (found: Identity) => boolean): Prom
   try {
     return isKnown(await stat(path, { bigint: true }))
   } catch (error) {
-    // Any other error says nothing of the file.
+    // Other errors do not mean that the file was deleted.
     return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 import { insertMember } from './store.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
@@ -132,7 +132,7 @@ onBothDatabases('deleteMember', (app) => {
       assert.equal((await get()).body.result.role, 'admin')
     })
 
-    it('refuses every ETag from before for a member who has joined again', async () => {
+    it('refuses every earlier ETag for a member who has joined again', async () => {
       const { organizationId, admin, userId, remove, get, adminCount } = await setUp()
       const etags = [String((await get()).headers.etag)]
       for (const role of ['admin', 'developer']) {
@@ -152,7 +152,7 @@ onBothDatabases('deleteMember', (app) => {
         etags.push(String(etag))
       }
       assert.equal(await adminCount(), 2)
-      // Somebody whose versions were fewer takes nothing back.
+      // Removing a member with a lower version does not lower the first version.
       assert.equal((await get(other)).headers.etag, otherBefore)
       assert.equal((await remove(other)).status, 200)
       assert.equal((await remove()).status, 200)

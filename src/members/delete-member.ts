@@ -1,6 +1,6 @@
 import { NoResult, operation } from '../operation/operation.ts'
-import { keepAnAdmin, loadMember, MemberPath } from './member.ts'
-import { removeMember, versionOf } from './store.ts'
+import { MemberPath } from './member.ts'
+import { keepAnAdmin, loadMember, removeMember, versionOf } from './store.ts'
 
 export const deleteMember = operation({
   id: 'deleteMember',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('getMember', (app) => {
   const path = (userId = app().sample.userId) => `/v1/organizations/${app().sample.organizationId}/members/${userId}`

@@ -1,6 +1,6 @@
 import { operation } from '../operation/operation.ts'
-import { loadMember, Member, MemberPath, memberExample } from './member.ts'
-import { versionOf } from './store.ts'
+import { Member, MemberPath, memberExample } from './member.ts'
+import { loadMember, versionOf } from './store.ts'
 
 export const getMember = operation({
   id: 'getMember',

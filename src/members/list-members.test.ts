@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 import { insertMember, insertUser } from './store.ts'
 
@@ -51,7 +51,7 @@ onBothDatabases('listMembers', (app) => {
       }
     })
 
-    it('goes through all of them page by page, also where several joined at the same moment', async () => {
+    it('returns all members page by page, also when several joined at the same time', async () => {
       const { add, list } = await setUp()
       for (let count = 0; count < 4; count++) await add('2026-01-01T00:00:00.000Z')
       for (let count = 0; count < 3; count++) await add('2026-01-02T00:00:00.000Z')
@@ -75,7 +75,7 @@ onBothDatabases('listMembers', (app) => {
       const first = await list('?limit=2')
       const query = /<[^?]+(\?[^>]+)>/.exec(String(first.headers.link))![1]!
       await app().addMember(organizationId, 'developer')
-      // The last of the page, which the cursor was made of.
+      // The last member of the page, which the cursor refers to.
       const path = `/v1/organizations/${organizationId}/members/${old[0]}`
       assert.equal((await app().request('DELETE', path, { key: admin })).status, 200)
       assert.deepEqual(idsOf((await list(query)).body.result), [old[1]])

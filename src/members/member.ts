@@ -1,8 +1,5 @@
-import type { Sql } from '../database/sql.ts'
-import { notFound, Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
-import { findMember, hasOneAdmin, type StoredMember } from './store.ts'
 
 export const MemberRole = Type.Enum(['admin', 'developer'], {
   description: '`admin` may do everything; `developer` may read everything and change nothing.',
@@ -33,19 +30,4 @@ export const memberExample: Member = {
   email: 'amara.okafor@northwind.example',
   role: 'developer',
   joinedAt: '2026-03-02T09:15:00.000Z',
-}
-
-export async function loadMember(sql: Sql, organizationId: string, userId: string): Promise<StoredMember> {
-  const stored = await findMember(sql, organizationId, userId)
-  if (!stored) throw notFound(`member ${userId} was not found in organization ${organizationId}`)
-  return stored
-}
-
-/** Throws when the organization would be left without an admin. Call with the organization locked, before the member goes. */
-export async function keepAnAdmin(sql: Sql, organizationId: string, { userId, role }: Member): Promise<void> {
-  if (role !== 'admin' || !(await hasOneAdmin(sql, organizationId))) return
-  throw new Problem(
-    'last_admin',
-    `member ${userId} is the only admin of organization ${organizationId}; make another member an admin first`,
-  )
 }

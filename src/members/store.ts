@@ -1,6 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import type { Page } from '../lib/page.ts'
+import { notFound, Problem } from '../lib/problem.ts'
 import type { Role } from '../operation/caller.ts'
 import type { Member } from './member.ts'
 
@@ -10,7 +11,7 @@ export interface StoredMember {
   userVersion: number
 }
 
-/** Changes with the membership and with the profile of the user, as the Member does. */
+/** Changes with the membership and with the profile of the user. */
 export function versionOf(stored: StoredMember): string {
   return `${stored.memberVersion}.${stored.userVersion}`
 }
@@ -81,6 +82,12 @@ export async function findMember(sql: Sql, organizationId: string, userId: strin
   return { member: memberOf(row), memberVersion: row.member_version, userVersion: row.user_version }
 }
 
+export async function loadMember(sql: Sql, organizationId: string, userId: string): Promise<StoredMember> {
+  const stored = await findMember(sql, organizationId, userId)
+  if (!stored) throw notFound(`member ${userId} was not found in organization ${organizationId}`)
+  return stored
+}
+
 /** The newest first. */
 export async function listMemberRows(
   sql: Sql,
@@ -90,7 +97,7 @@ export async function listMemberRows(
   return (await sql.all(listStatement, { organizationId, at, id, rows })).map(memberOf)
 }
 
-/** Those with the text in their name or email, the newest first. A–Z match in either case. */
+/** Members whose name or email contains the text, the newest first. A–Z match in either case. */
 export async function searchMemberRows(
   sql: Sql,
   organizationId: string,
@@ -102,17 +109,26 @@ export async function searchMemberRows(
   return (await sql.all(searchStatement, { organizationId, pattern, at, id, rows })).map(memberOf)
 }
 
-/** The email in lower case, as emails are stored. */
+/** Emails are stored in lower case. */
 export async function isMember(sql: Sql, organizationId: string, email: string): Promise<boolean> {
   return (await sql.first(findByEmailStatement, { organizationId, email })) !== undefined
 }
 
-/** Holds only as long as the organization is locked, as it is in every write. */
-export async function hasOneAdmin(sql: Sql, organizationId: string): Promise<boolean> {
+/** Reliable only while the organization is locked, as it is in every write. */
+async function hasOneAdmin(sql: Sql, organizationId: string): Promise<boolean> {
   return (await sql.first(adminCountStatement, { organizationId }))!.admin_count === 1
 }
 
-/** Call with the organization locked and another role than the member has; returns the member as it is now. */
+/** Throws when the organization would be left without an admin. Call with the organization locked, before changing the member. */
+export async function keepAnAdmin(sql: Sql, organizationId: string, { userId, role }: Member): Promise<void> {
+  if (role !== 'admin' || !(await hasOneAdmin(sql, organizationId))) return
+  throw new Problem(
+    'last_admin',
+    `member ${userId} is the only admin of organization ${organizationId}; make another member an admin first`,
+  )
+}
+
+/** Call with the organization locked and a different role; returns the updated member. */
 export async function updateRole(
   sql: Sql,
   organizationId: string,
@@ -124,7 +140,7 @@ export async function updateRole(
   return { ...stored, member: { ...stored.member, role }, memberVersion: stored.memberVersion + 1 }
 }
 
-/** Call with the organization locked. The user stays: others may have the same one as a member. */
+/** Call with the organization locked. The user stays: it may be a member of other organizations. */
 export async function removeMember(
   sql: Sql,
   organizationId: string,
@@ -135,7 +151,7 @@ export async function removeMember(
   if (role === 'admin') await sql.run(countAdminsStatement, { organizationId, more: -1 })
 }
 
-/** People are found by their email: it is stored in lower case. */
+/** Stores the email in lower case, because people are found by it. */
 export async function insertUser(
   sql: Sql,
   user: { id: string; name: string; email: string; now: string },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions, type TestApp, type TestResponse } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions, type TestApp, type TestResponse } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 import { insertMember } from './store.ts'
 
@@ -34,7 +34,7 @@ onBothDatabases('updateMember', (app) => {
     return { organizationId, admin, adminUserId, userId, activities, patch, get }
   }
 
-  /** What a refused request must leave behind: the member as it was, and no activity. */
+  /** A rejected request leaves the member unchanged and records no activity. */
   async function assertUntouched({ get, activities }: Awaited<ReturnType<typeof setUp>>, before: TestResponse) {
     const after = await get()
     assert.deepEqual(after.body.result, before.body.result)
@@ -246,7 +246,7 @@ onBothDatabases('updateMember', (app) => {
       assert.equal(body.error, 'BAD_REQUEST: role is required')
     })
 
-    it('tells every problem at once', async () => {
+    it('reports every problem at once', async () => {
       const all = await setUp()
       const before = await all.get()
       const { email } = before.body.result
@@ -413,7 +413,7 @@ onBothDatabases('updateMember', (app) => {
         for (const role of ['admin', 'developer']) {
           const { status, body } = await all.patch({ role }, { headers: { 'if-match': ifMatch } })
           assert.equal(status, 412, ifMatch)
-          assert.match(body.error, /^PRECONDITION_FAILED: If-Match does not fit/)
+          assert.match(body.error, /^PRECONDITION_FAILED: If-Match does not match/)
           assert.ok(body.error.includes(etag), body.error)
         }
       }

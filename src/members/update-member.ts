@@ -1,6 +1,6 @@
 import { operation } from '../operation/operation.ts'
-import { keepAnAdmin, loadMember, Member, MemberPatch, MemberPath, memberExample } from './member.ts'
-import { findMember, updateRole, versionOf } from './store.ts'
+import { Member, MemberPatch, MemberPath, memberExample } from './member.ts'
+import { findMember, keepAnAdmin, loadMember, updateRole, versionOf } from './store.ts'
 
 export const updateMember = operation({
   id: 'updateMember',

@@ -1,22 +1,22 @@
-// Who sends a request, and the answer when nobody knows.
+// The authenticated caller of a request, and the 401 problems.
 import { Problem } from '../lib/problem.ts'
 
 export type Role = 'admin' | 'developer'
 
-/** Who is asking: an API key or a person with a session, either of which has been checked. */
+/** An authenticated API key, or a person with a valid session. */
 export interface Caller {
   type: 'key' | 'user'
-  /** The id of the key's record or of the user, which is what activities name. */
+  /** Id of the key record or the user, as in activities. */
   id: string
-  /** Of a user; a key has none. */
+  /** Of a user only. */
   sessionId?: string
-  /** Empty for a user in an operation whose path names no organization. */
+  /** Empty for a user when the path names no organization. */
   organizationId: string
   address: string
   userAgent: string
 }
 
-/** Unknown key, wrong secret, disabled, expired, no header at all: one and the same answer. */
+/** Same response for an unknown key, a wrong secret, a disabled or expired key, and a missing header. */
 export function unauthorized(): Problem {
   return new Problem(
     'unauthorized',
@@ -25,7 +25,7 @@ export function unauthorized(): Problem {
   )
 }
 
-/** Without a challenge: with one the browser would open a password window of its own, which no session can be typed into. */
+/** Without WWW-Authenticate: the browser would open its own password dialog. */
 export function signInAgain(): Problem {
   return new Problem('unauthorized', 'you are not signed in, or your session has ended; sign in again')
 }

@@ -1,31 +1,31 @@
-// What the console needs beside the operations: to sign in and out, to accept an invitation, to change one's own account.
-// Declared like an operation, with the shapes beside the steps. Not part of the API: it may change with the console.
+// Declaration of a console action: signing in and out, accepting an invitation, changing one's own account. Declared like
+// an operation, but not part of the API: it may change with the console.
 import type { Sql } from '../database/sql.ts'
 import type { Schema, Static } from '../lib/schema.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { OperationSettings } from './operation.ts'
 
-/** Who is signed in. Plain data: it crosses threads. */
+/** The signed-in person. Plain data: it is sent between threads. */
 export interface SignedIn {
   sessionId: string
   userId: string
-  /** What the console must send with every change, to show that it can read our answers. */
+  /** The CSRF token that the console must send with every change. */
   csrfToken: string
 }
 
-/** What an action knows of its request. Plain data: it crosses threads. */
+/** The request of an action. Plain data: it is sent between threads. */
 export interface ActionRequest {
   requestId: string
   address: string
   userAgent: string
-  /** What the browser was given when somebody signed in with it before; not checked. */
+  /** The device token of an earlier sign-in with this browser; not verified. */
   deviceToken: string | undefined
-  /** Undefined when nobody is signed in; never so in an action for people who are. */
+  /** Undefined when nobody is signed in; always set in an action with access `person`. */
   signedIn: SignedIn | undefined
 }
 
 export interface ActionContext extends ActionRequest {
-  /** A reader in `prepare` and in a GET; otherwise the transaction. */
+  /** A reader in `prepare` and in a GET, otherwise the transaction. */
   sql: Sql
   vault: Vault
   settings: OperationSettings
@@ -34,24 +34,24 @@ export interface ActionContext extends ActionRequest {
 
 export interface ActionAnswer<Result> {
   result: Result
-  /** The token of a session that begins with this answer; null: the session of the cookie has ended. */
+  /** The token of a new session; null: the session of the cookie has ended. */
   sessionToken?: string | null
-  /** By which the browser is known the next time somebody signs in with it. */
+  /** Identifies the browser at the next sign-in. */
   deviceToken?: string
-  /** The organization that has a new activity, which is to be sealed. */
+  /** The organization with a new activity to seal. */
   recordedIn?: string
 }
 
-/** One run of an action that has been admitted and validated. Plain data: it crosses threads. */
+/** An authorized and validated call of an action. Plain data: it is sent between threads. */
 export interface ActionCall {
   actionId: string
   request: ActionRequest
   body: unknown
-  /** What `prepare` gave. */
+  /** Result of `prepare`. */
   prepared?: unknown
 }
 
-/** `result` is JSON text, cut to what the action's result shape lists. */
+/** `result` is JSON text, reduced to the fields of the result shape. */
 export interface ActionOutcome {
   result: string
   sessionToken?: string | null
@@ -60,22 +60,22 @@ export interface ActionOutcome {
 }
 
 export interface ConsoleAction<Body extends Schema = Schema, Result extends Schema = Schema, Prepared = unknown> {
-  /** Also the name of its file in kebab-case. */
+  /** In kebab-case also the name of its file. */
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: `/console/api/${string}`
-  /** `anyone`: also who is not signed in; `person`: only who is. */
+  /** `anyone`: no session needed; `person`: requires a session. */
   access: 'anyone' | 'person'
   body?: Body
   result: Result
   /**
-   * Of an action that compares a password: the name that guesses are counted for, before the password is compared. Begins with
-   * words of its own: no two actions share one. Without it, failures are counted for the address afterwards.
+   * For an action that checks a password: the name under which attempts are counted, before the check. Must have a prefix unique
+   * to the action. Without it, failures are counted by address after the run.
    */
   guarded?(body: Static<Body>, request: ActionRequest, vault: Pick<Vault, 'fingerprint'>): string
-  /** Before the transaction and outside of the writer thread: what takes long, such as the hash of a password. Its outcome is plain data. */
+  /** Slow work before the transaction, outside the writer thread, such as hashing a password. Its result is plain data. */
   prepare?(context: ActionContext, input: { body: Static<Body> }): Promise<Prepared>
-  /** In one transaction; may be run twice, like the `run` of an operation. */
+  /** Runs in one transaction; may run twice, like the `run` of an operation. */
   run(context: ActionContext, input: { body: Static<Body>; prepared: Prepared }): Promise<ActionAnswer<Static<Result>>>
 }
 

@@ -1,5 +1,5 @@
-// An operation is a promise (method, path, shapes, permission) with the steps that keep it. Everything else is derived from
-// the list of operations: routes, validation, the response's allow-list, OpenAPI, permission tests.
+// Declaration of an API operation: method, path, shapes, permission and steps. Derived from the list of operations: routes,
+// validation, the allow-list of response fields, OpenAPI, permission tests.
 
 import type { Sql } from '../database/sql.ts'
 import type { EngineReads } from '../engine/engine-reader.ts'
@@ -7,20 +7,20 @@ import { Problem, type ProblemCode } from '../lib/problem.ts'
 import { type ObjectSchema, type Schema, type Static, Type } from '../lib/schema.ts'
 import type { EchoRemedy } from '../lib/shape-echo.ts'
 import type { Vault } from '../lib/vault.ts'
-import type { Probe } from '../sources/probe.ts'
+import type { Probe } from '../source-shapes/probe.ts'
 import type { Caller, Role } from './caller.ts'
 
-/** What the operator has set and operations need to know. Plain data: it crosses threads. */
+/** The operator's settings that operations use. Plain data: it is sent between threads. */
 export interface OperationSettings {
-  /** Where people reach this Penstock, without a slash at the end. */
+  /** Public URL of this Penstock, without a trailing slash. */
   publicUrl: string
-  /** Passwords may be sent to engines without TLS. */
+  /** Allows sending passwords to engines without TLS. */
   allowPlaintext: boolean
-  /** What to connect a private endpoint to, by provider and region (`aws/us-east-1`). */
+  /** Endpoint services to connect private endpoints to, by provider and region (`aws/us-east-1`). */
   privateEndpointServices: Record<string, { endpointServiceId: string; privateDnsHostname: string }>
-  /** Of log that a source keeps for a pipe: more is told as something that is not well. Never, unless told or when 0. */
+  /** A pipe whose source retains more log than this gets a warning. Undefined or 0: never. */
   retainedLogWarningBytes?: number
-  /** People may also sign in with an OpenID provider, whose button says this. */
+  /** The OpenID provider for sign-in; `name` is the label of its button. */
   oidc?: { name: string }
 }
 
@@ -37,39 +37,38 @@ export interface OperationContext {
   vault: Vault
   settings: OperationSettings
   caller: Caller
-  /** The moment of the operation, for every timestamp it writes. */
+  /** Time of the operation, for every timestamp it writes. */
   now: string
   /**
-   * Call it with the version of what was loaded (under its lock), before changing it: keeps the promise of `If-Match`.
-   * Every operation that is `versioned` and writes must.
+   * Checks `If-Match`. Every `versioned` write must call it with the version of the locked resource before changing it.
    */
   requireVersion(version: string): void
-  /** Records what was changed; written in the same transaction. Not called when nothing changed. */
+  /** Records the changes as an activity in the same transaction. Not called when nothing changed. */
   record(target: Record<string, string>, changes: Change[]): void
 }
 
-/** What an operation may use before its transaction. */
+/** Context of the prepare step, before the transaction. */
 export interface PrepareContext
   extends Pick<OperationContext, 'sql' | 'vault' | 'settings' | 'caller' | 'requireVersion'> {
-  /** Connects to a source and reads a sample. Rejects with a Problem that says which step failed. */
+  /** Connects to a source and reads a sample. Rejects with a Problem that names the failed step. */
   probe: Probe
   /** Reads from the engine of a service. */
   loadEngineReads(): Promise<EngineReads>
-  /** Records the activity of the preparation at once, whatever comes of the request. */
+  /** Records the activity of the prepare step at once, even if the request fails later. */
   record(target: Record<string, string>, changes: Change[]): Promise<void>
 }
 
 export interface Answer<Result> {
   result: Result
-  /** Makes the ETag. Without one, it is made of the result itself. */
+  /** Source of the ETag; without it the ETag is a hash of the result. */
   version?: string
-  /** Told in a `Warning` header. */
+  /** Sent in the `Warning` header. */
   warning?: string
-  /** Where the next page of a list begins; told in a `Link` header. */
+  /** Cursor of the next page of a list; sent in the `Link` header. */
   next?: string
 }
 
-/** The result of a DELETE: there is none, and the envelope has no `result`. */
+/** Result of a DELETE: its envelope has no `result`. */
 export const NoResult = Type.Null()
 
 export interface Example {
@@ -85,32 +84,32 @@ export interface Operation<
   Result extends Schema = Schema,
   Prepared = unknown,
 > {
-  /** One name everywhere: operationId, file, export, test. */
+  /** The same name as operationId, file, export and test. */
   id: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: `/v1/${string}`
   tag: Tag
   summary: string
   description: string
-  /** `developer`: both roles may; `admin`: only admins. */
+  /** `developer`: both roles; `admin`: admins only. */
   access: Role
-  /** What a change is recorded as. Every operation that writes has one. */
+  /** Type of the recorded activity. Every write has one. */
   activity?: string
   stability?: 'beta'
-  /** What looks at its change at once, instead of at its next regular check. */
+  /** Tasks that check at once after this operation, instead of at their next interval. */
   wakes?: ('checker' | 'runner')[]
-  /** A POST that only looks: it has no activity and no transaction, and every request looks anew. */
+  /** A POST that only reads: no activity, no transaction, and no idempotency record. */
   changesNothing?: true
-  /** What it reads or changes has a version: its ETag can be sent as `If-Match` with a change. */
+  /** The resource has a version: its ETag can be sent as `If-Match` with a change. */
   versioned?: boolean
-  /** A GET that answers with this type of text instead of JSON in an envelope; its result is a string. */
+  /** Content type of a GET that returns text instead of a JSON envelope; its result is a string. */
   textType?: string
   params: Params
   query?: Query
   body?: Body
   /**
-   * For a PATCH: the resource as it is read. Its fields that cannot be changed may be sent back with their present value,
-   * as declarative tools do (docs/http.md).
+   * For a PATCH: the resource as GET returns it. Read-only fields may be sent back with their current value, as declarative
+   * tools do (docs/http.md).
    */
   echo?: {
     shape: ObjectSchema
@@ -118,17 +117,17 @@ export interface Operation<
     remedyFor?: EchoRemedy
   }
   result: Result
-  /** The problems of its own, beside those that every operation has. */
+  /** Problems in addition to those of every operation. */
   problems: ProblemCode[]
   example: Example
   /**
-   * Before the transaction and outside of the writer thread: what waits for a network. Its outcome is plain data. What it has
-   * read may have changed when `run` begins; that must look, and throw `changed_meanwhile`, after which both are done again.
+   * Network access before the transaction, outside the writer thread. Its result is plain data. The data it has read may have
+   * changed when `run` begins; `run` must check and throw `changed_meanwhile`, after which both run again.
    */
   prepare?: {
-    /** The type of activity that it records with `record`, if it does. */
+    /** Type of the activity that it may record with `record`. */
     activity?: string
-    /** Whether this request needs it; most do not, and lose no time. The body may also have fields that only repeat the resource. */
+    /** Whether this request needs the prepare step. The body may contain echoed fields. */
     isNeeded(body: Static<Body>): boolean
     run(context: PrepareContext, input: Input<Params, Query, Body>): Promise<Prepared>
   }
@@ -144,7 +143,7 @@ interface Input<Params extends ObjectSchema, Query extends ObjectSchema, Body ex
   body: Static<Body>
 }
 
-/** A request that has been authenticated, authorized and validated. Plain data: it crosses threads. */
+/** An authenticated, authorized and validated request. Plain data: it is sent between threads. */
 export interface OperationRequest {
   operationId: string
   requestId: string
@@ -152,16 +151,16 @@ export interface OperationRequest {
   params: Record<string, string>
   query: Record<string, unknown>
   body: unknown
-  /** The body has fields that only repeat the resource; they must have their present values. */
+  /** The body has echoed fields, which must have their current values. */
   echoes: boolean
-  /** The entity tags of `If-Match`, with their quotes; `*` stands for any. */
+  /** Entity tags of `If-Match` with their quotes, or `*`. */
   ifMatch?: string[]
   idempotency?: { key: string; fingerprint: string }
-  /** What `prepare` of the operation has given. */
+  /** Result of `prepare`. */
   prepared?: unknown
 }
 
-/** What HTTP makes its answer of. `result` is JSON text, cut to what the operation's result shape lists. */
+/** Data of the HTTP response. `result` is JSON text, reduced to the fields of the result shape. */
 export interface OperationAnswer {
   result: string
   version?: string
@@ -175,7 +174,7 @@ export const tags = {
   Service: 'Database services and the private endpoints attached to them.',
   OpenAPI: 'API keys: who may call these operations, from where and until when.',
   'data pipes': 'Pipes that fill the tables of a service from Kafka, Kinesis, object storage and PostgreSQL.',
-  Prometheus: 'Figures for a Prometheus server, read with the same keys.',
+  Prometheus: 'Prometheus metrics, read with the same keys.',
 } as const
 
 export type Tag = keyof typeof tags
@@ -191,38 +190,38 @@ export function operation<
   return definition
 }
 
-/** Throws unless the role may do this. */
+/** Throws unless the role may call the operation. */
 export function requireRole({ access, summary }: AnyOperation, role: Role, callerType: Caller['type']): void {
   if (access === 'developer' || role === 'admin') return
   const [needed, present] = callerType === 'key' ? ['a key with the role', 'this key has'] : ['the role', 'you have']
   throw new Problem('role_not_allowed', `${summary} needs ${needed} admin; ${present} the role ${role}`)
 }
 
-/** What belongs to somebody else is answered like what does not exist. */
+/** Also for an organization that exists but is not the caller's. */
 export function organizationNotFound(organizationId: string): Problem {
   return new Problem('not_found', `organization ${organizationId} was not found`)
 }
 
-/** Whether it changes something: a transaction with an activity, and `Idempotency-Key` keeps it from being done twice. */
+/** Whether the operation changes data: it has a transaction and an activity, and accepts `Idempotency-Key`. */
 export function isWrite({ method, changesNothing }: Pick<AnyOperation, 'method' | 'changesNothing'>): boolean {
   return method !== 'GET' && !changesNothing
 }
 
-/** Whether its answers carry an ETag. */
+/** Whether responses have an ETag. */
 export function hasEtag({ method, textType }: AnyOperation): boolean {
   return textType === undefined && (method === 'GET' || method === 'PATCH' || method === 'PUT')
 }
 
-/** Whether it can be told to change something only if nobody else has. */
+/** Whether the operation accepts `If-Match`. */
 export function takesIfMatch({ method, versioned }: AnyOperation): boolean {
   return versioned === true && method !== 'GET'
 }
 
-/** Whether it answers in pages. */
+/** Whether the result is paginated. */
 export function isPaged({ query }: AnyOperation): boolean {
   return query?.properties.cursor !== undefined
 }
 
-/** An operation whose shapes do not matter, as the list holds them. */
+/** An operation without the types of its shapes, for lists. */
 // biome-ignore lint/suspicious/noExplicitAny: `run` is contravariant in its shapes; the server validates before it calls.
 export type AnyOperation = Operation<any, any, any, any, any>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
@@ -17,7 +17,7 @@ for (const operation of ['getOrganization', 'listOrganizations'] as const) {
         const url = `/v1/organizations/${organizationId}/services/${service}/privateEndpoint`
         const { status } = await app().request('POST', url, { key: admin, body: { id, description } })
         assert.equal(status, 200)
-        // Moments are kept to the millisecond.
+        // Timestamps are kept to the millisecond.
         await sleep(2)
       }
       const get = async (key = admin) => {

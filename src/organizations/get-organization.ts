@@ -1,7 +1,7 @@
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { OrganizationPath } from './organization.ts'
-import { loadOrganization, Organization, organizationExample } from './organization-shape.ts'
+import { Organization, OrganizationPath, organizationExample } from './organization.ts'
+import { loadOrganization } from './store.ts'
 
 export const getOrganization = operation({
   id: 'getOrganization',

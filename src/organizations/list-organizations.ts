@@ -1,8 +1,8 @@
 import { PageQuery, pageOf, readPage } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { loadOrganization, Organization, organizationExample } from './organization-shape.ts'
-import { listOrganizationIdsOfMember } from './store.ts'
+import { Organization, organizationExample } from './organization.ts'
+import { listOrganizationIdsOfMember, loadOrganization } from './store.ts'
 
 export const listOrganizations = operation({
   id: 'listOrganizations',

@@ -1,6 +1,9 @@
 import { type Sql, statement } from '../database/sql.ts'
 import { timeOfId } from '../lib/id.ts'
 import type { Page } from '../lib/page.ts'
+import { notFound } from '../lib/problem.ts'
+import { listEndpointsOfOrganization } from '../private-endpoints/store.ts'
+import { mostEndpoints, type Organization } from './organization.ts'
 
 const lockStatement = statement<{ id: string }, { sealed_up_to: string }>(
   'SELECT sealed_up_to FROM organizations WHERE id = :id FOR UPDATE',
@@ -32,16 +35,15 @@ const insertStatement = statement<{ id: string; name: string; now: string }>(
   'INSERT INTO organizations (id, name, created_at) VALUES (:id, :name, :now)',
 )
 
-/** On SQLite, in the one thread that writes: no activity of a later millisecond has been sealed, in any organization. */
+/** SQLite, in the only writing thread: millisecond of the newest sealed activity of all organizations. */
 let newestSealedMs: number | undefined
 
 /**
- * Holds the organization until the transaction ends. Every write of an organization takes this lock first: looking and then
- * changing without it leaves organizations without an admin when two changes race, and writes that lock rows in different
- * orders would deadlock. On SQLite the one writer holds everything already.
+ * Locks the organization until the transaction ends. Every write of an organization takes this lock first. Without it, two racing
+ * changes could remove the last admin, and writes that lock rows in different orders would deadlock. SQLite has one writer anyway.
  *
- * Returns a millisecond such that an activity of any later one comes after all that are sealed in this organization.
- * On SQLite nothing has to be read for it, as long as the clock is ahead of every seal.
+ * Returns the millisecond of the newest sealed activity, or a later one: activities after it follow all sealed ones.
+ * On SQLite no row is read while the clock is ahead of every seal.
  */
 export async function lockOrganization(sql: Sql, id: string): Promise<number> {
   if (sql.dialect === 'sqlite') {
@@ -57,12 +59,12 @@ export async function markSealed(sql: Sql, id: string, lastActivityId: string): 
   if (newestSealedMs !== undefined) newestSealedMs = Math.max(newestSealedMs, timeOfId(lastActivityId))
 }
 
-/** The newest activity that a seal covers; empty when there is none yet, undefined when there is no such organization. */
+/** The newest activity that a seal covers; empty before the first seal, undefined when the organization does not exist. */
 export async function findSealedUpTo(sql: Sql, id: string): Promise<string | undefined> {
   return (await sql.first(findSealedStatement, { id }))?.sealed_up_to
 }
 
-/** In the order of the ids, those after one of them. */
+/** Ordered by id, starting after `after`. */
 export async function listOrganizationIds(sql: Sql, after: string, rows: number): Promise<string[]> {
   return (await sql.all(listIdsStatement, { after, rows })).map(({ id }) => id)
 }
@@ -74,7 +76,7 @@ export interface StoredOrganization {
   version: number
 }
 
-export async function findOrganization(sql: Sql, id: string): Promise<StoredOrganization | undefined> {
+async function findOrganization(sql: Sql, id: string): Promise<StoredOrganization | undefined> {
   const row = await sql.first(findStatement, { id })
   return row && { id: row.id, name: row.name, createdAt: row.created_at, version: row.version }
 }
@@ -97,4 +99,18 @@ export async function insertOrganization(
   organization: { id: string; name: string; now: string },
 ): Promise<void> {
   await sql.run(insertStatement, organization)
+}
+
+export interface LoadedOrganization {
+  organization: Organization
+  /** Changes with the name, not with the private endpoints. */
+  version: number
+}
+
+export async function loadOrganization(sql: Sql, organizationId: string): Promise<LoadedOrganization> {
+  const stored = await findOrganization(sql, organizationId)
+  if (!stored) throw notFound(`organization ${organizationId} was not found`)
+  const { version, ...own } = stored
+  const privateEndpoints = await listEndpointsOfOrganization(sql, organizationId, mostEndpoints)
+  return { organization: { ...own, privateEndpoints }, version }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 
 onBothDatabases('updateOrganization', (app) => {
   /** An organization of its own for each test. */

@@ -1,9 +1,8 @@
 import { requireSomething } from '../lib/merge-patch.ts'
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { OrganizationPath } from './organization.ts'
-import { loadOrganization, Organization, OrganizationPatch, organizationExample } from './organization-shape.ts'
-import { renameOrganization } from './store.ts'
+import { Organization, OrganizationPatch, OrganizationPath, organizationExample } from './organization.ts'
+import { loadOrganization, renameOrganization } from './store.ts'
 
 export const updateOrganization = operation({
   id: 'updateOrganization',

@@ -1,37 +1,17 @@
-// How every operation on one pipe begins and ends: found, locked, checked against `If-Match`; changed, recorded, answered.
-import type { Sql } from '../database/sql.ts'
+// Common steps of the operations on one pipe: find, lock, check `If-Match`, change, record.
 import { differences } from '../lib/merge-patch.ts'
 import type { Change, OperationContext } from '../operation/operation.ts'
-import { loadService } from '../services/service.ts'
-import { pipeNotFound, type StoredPipe, showPipe } from './pipe.ts'
-import { findPipe, lockPipe, type PipeKey, updatePipeRow } from './store.ts'
-
-export async function loadPipe(sql: Sql, key: PipeKey): Promise<StoredPipe> {
-  return (await findPipe(sql, key)) ?? failToFind(sql, key)
-}
-
-/** Holds the pipe until the transaction ends. */
-export async function loadPipeToChange(
-  { sql, requireVersion }: Pick<OperationContext, 'sql' | 'requireVersion'>,
-  key: PipeKey,
-): Promise<StoredPipe> {
-  const pipe = (await lockPipe(sql, key)) ?? (await failToFind(sql, key))
-  requireVersion(String(pipe.version))
-  return pipe
-}
-
-async function failToFind(sql: Sql, { organizationId, serviceId, pipeId }: PipeKey): Promise<never> {
-  await loadService(sql, organizationId, serviceId)
-  throw pipeNotFound(serviceId, pipeId)
-}
+import type { PipeKey } from '../progress/progress.ts'
+import { type StoredPipe, showPipe } from './pipe.ts'
+import { loadPipeToChange, updatePipeRow } from './store.ts'
 
 export interface ChangedPipe {
   pipe: StoredPipe
-  /** The secrets that are not what they were. Of a field that is shown masked, this is all there is to say. */
+  /** Changed secrets. They replace the shown change of a masked field. */
   secretChanges?: Change[]
 }
 
-/** Stores and records what `change` makes of the pipe. When that is nothing, version and `updatedAt` stay as they are. */
+/** Stores and records the result of `change`. Without a difference, version and `updatedAt` stay the same. */
 export async function changePipe(
   context: OperationContext,
   key: PipeKey,
@@ -47,7 +27,7 @@ export async function changePipe(
 
   const updated: StoredPipe = {
     ...changed,
-    // The clocks of two processes may differ; time does not run backwards for a reader.
+    // Clocks of two processes may differ; `updatedAt` never goes back.
     updatedAt: now > pipe.updatedAt ? now : pipe.updatedAt,
     version: pipe.version + 1,
   }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import type { TestEngine } from '../../test/engine-front.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { startPaperEngine } from '../../test/paper-engine.ts'
-import { type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
+import type { TestEngine } from '../../test/fakes/engine-front.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
 
 onBothDatabases('checkDestination', (app) => {
   let service: ServiceOfPipes
@@ -84,7 +84,7 @@ onBothDatabases('checkDestination', (app) => {
   it('400: a type that no ClickHouse has, and what is not of the shape', async () => {
     const refused = await check({ database: 'default', columns: [{ name: 'n', type: 'Int65' }] })
     assert.equal(refused.status, 400)
-    assert.match(refused.text, /columns\[0\]\.type of the column \\"n\\" names Int65, which is no type/)
+    assert.match(refused.text, /columns\[0\]\.type of the column \\"n\\" names Int65, which is not a type/)
     assert.equal((await check({})).status, 400)
     assert.equal((await check({ database: 'default', engine: 'x' })).status, 400)
   })

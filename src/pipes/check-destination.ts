@@ -2,7 +2,8 @@ import { invalidBody } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
 import { engineRead } from '../services/engine-access.ts'
-import { loadService, ServicePath } from '../services/service.ts'
+import { ServicePath } from '../services/service.ts'
+import { loadService } from '../services/store.ts'
 import { columnTypeProblems, DestinationCreate } from './destination.ts'
 
 const { database, table, columns } = DestinationCreate.properties
@@ -31,7 +32,7 @@ const DestinationCheck = Type.Object(
       Type.Object(
         {
           pointer: Type.String({ description: 'The field of the request, as a JSON pointer.' }),
-          detail: Type.String({ description: 'What is wrong, and what to do.' }),
+          detail: Type.String({ description: 'The error, and what to do.' }),
         },
         { additionalProperties: false },
       ),
@@ -91,7 +92,7 @@ export const checkDestination = operation({
         types: sentColumns.map(({ type }) => type),
       })
       const errors = [
-        ...placeErrors(body, hasDatabase, hasTable),
+        ...tableErrors(body, hasDatabase, hasTable),
         ...unknownFamilies.flatMap((family, index) =>
           family === undefined ? [] : [unknownType(index, sentColumns[index]!.name, family)],
         ),
@@ -106,7 +107,7 @@ export const checkDestination = operation({
 
 type Errors = DestinationCheck['errors']
 
-function placeErrors(
+function tableErrors(
   { database, table, managedTable = true }: Request,
   hasDatabase: boolean,
   hasTable: boolean,

@@ -2,9 +2,16 @@
 // has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { type Json, leastPipes, pointersOf, type ServiceOfPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
-import type { SourceKindName } from './pipe.ts'
+import {
+  type Json,
+  leastPipes,
+  pointersOf,
+  type ServiceOfPipes,
+  serviceOfPipes,
+  withField,
+} from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
 import { openSecrets } from './store.ts'
 
 const text = (length: number) => 'x'.repeat(length)
@@ -18,16 +25,16 @@ const caCertificate = pem('CERTIFICATE', 'MIIBkTCCATegAwIBAgIU')
 const accountString = 'AccountName=northwind;AccountKey=hush+key/==;EndpointSuffix=core.example'
 const accountMask = 'AccountName=northwind;AccountKey=***;EndpointSuffix=core.example'
 
-/** Fields that replace those of the least source; undefined takes one away. */
+/** Fields that replace those of the minimal source; undefined removes one. */
 type Change = Json
 
 interface Accepted {
   title: string
   kind: SourceKindName
   change: Change
-  /** What is shown and was not sent. */
+  /** Shown although not sent. */
   added?: Json
-  /** What was sent and is shown in another way, or not at all. */
+  /** Sent, but shown differently or not at all. */
   shown?: Json
   secrets?: Json
 }
@@ -36,7 +43,7 @@ interface Refused {
   title: string
   kind: SourceKindName
   change: Change
-  /** Below the source. */
+  /** Relative to the source. */
   fields: string[]
   says?: RegExp
 }
@@ -433,7 +440,7 @@ const refused: Refused[] = [
     ['2026-02-29T00:00', '2026-04-31T00:00', '2026-13-01T00:00', '2026-01-01T24:00', '2026-01-01T00:60'].map(
       (timestamp) => ({ strategy: 'from_timestamp', timestamp }),
     ),
-    /must be a moment that there is/,
+    /must be an existing date and time/,
   ),
   ...wrong('kafka', 'offset.timestamp', [{ strategy: 'from_timestamp' }], /is required, because strategy is/),
   ...wrong(

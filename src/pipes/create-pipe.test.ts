@@ -1,8 +1,8 @@
-// What holds for every new pipe: defaults, bounds, the destination, all problems at once, secrets, states, activities. The
-// rules of one kind of source are in create-pipe-sources.test.ts. Every secret in this file has the word "hush" in it.
+// Creating a pipe of any kind: defaults, bounds, destination, all problems at once, secrets, states, activities. The rules of each
+// kind of source are in create-pipe-sources.test.ts. Every secret in this file has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import {
   type Json,
   kinds,
@@ -11,7 +11,7 @@ import {
   type ServiceOfPipes,
   serviceOfPipes,
   withField,
-} from '../../test/pipes.ts'
+} from '../../test/harness/pipes.ts'
 import { openSecrets } from './store.ts'
 
 const unknownId = '00000000-0000-4000-8000-000000000000'
@@ -22,7 +22,7 @@ const columns = [
   { name: 'ordered_at', type: 'DateTime64(3)' },
 ]
 
-// Written out here and not taken from the code that they check.
+// Written out here, not imported from the code under test.
 const defaultSettings = {
   streaming_max_insert_wait_ms: 5000,
   object_storage_concurrency: 1,
@@ -56,7 +56,7 @@ const bounds: [path: string, least: number, most: number, step: number][] = [
   ['settings.engine_parallel_distributed_insert_select', 0, 2, 1],
 ]
 
-/** Each is the least Kafka pipe with one thing wrong; where the answer points, when that is not the field itself. */
+/** The minimal Kafka pipe with one error each; `pointers` is where the response points, if not to the field itself. */
 const refused: [path: string, value: unknown, pointers?: string[]][] = [
   ['name', undefined],
   ['name', ''],
@@ -163,7 +163,7 @@ onBothDatabases('createPipe', (app) => {
 
   describe('200', () => {
     for (const kind of kinds) {
-      it(`gives a ${kind} pipe that was created with the least all eleven fields, with defaults`, async () => {
+      it(`gives a minimal ${kind} pipe all eleven fields, with defaults`, async () => {
         const body = leastPipes[kind]
         const answer = await service.send('POST', '', body)
         assert.equal(answer.status, 200, answer.text)
@@ -202,7 +202,7 @@ onBothDatabases('createPipe', (app) => {
         assert.deepEqual(await service.load(id), before)
       })
 
-      it(`creates a ${kind} pipe stopped when told`, async () => {
+      it(`creates a stopped ${kind} pipe with startPaused`, async () => {
         const atRest = kind === 'postgres' ? 'Paused' : 'Stopped'
         assert.equal((await service.create({ ...leastPipes[kind], startPaused: true })).state, atRest)
         assert.equal((await service.create({ ...leastPipes[kind], startPaused: false })).state, 'Provisioning')
@@ -247,7 +247,7 @@ onBothDatabases('createPipe', (app) => {
       assert.deepEqual({ name, destination, fieldMappings, scaling, settings }, parts)
     })
 
-    it('takes every engine with what goes with it', async () => {
+    it('accepts every table engine with its options', async () => {
       for (const tableDefinition of [
         { engine: { type: 'MergeTree' } },
         { engine: { type: 'ReplacingMergeTree' } },
@@ -280,7 +280,7 @@ onBothDatabases('createPipe', (app) => {
       }
     })
 
-    it('takes empty lists and empty objects for what they are', async () => {
+    it('accepts empty lists and empty objects', async () => {
       const pipe = await service.create({
         ...withField(leastPipes.kafka, 'source.kafka.reversePrivateEndpointIds', []),
         fieldMappings: [],
@@ -389,7 +389,7 @@ onBothDatabases('createPipe', (app) => {
       assert.equal((await service.send('PATCH', `/${id}`, { destination: { columns: [] } })).status, 200)
     })
 
-    it('refuses two kinds of source, and tells what is wrong with both', async () => {
+    it('rejects two kinds of source, and reports the errors of both', async () => {
       const { kafka } = leastPipes.kafka.source as Json
       const answer = await service.send('POST', '', {
         ...leastPipes.kafka,
@@ -400,7 +400,7 @@ onBothDatabases('createPipe', (app) => {
       assert.match(answer.body.detail, /exactly one of kafka, kinesis, objectStorage, postgres, not kafka and kinesis/)
     })
 
-    it('tells all fields that do not fit at once', async () => {
+    it('reports all invalid fields at once', async () => {
       const answer = await service.send('POST', '', {
         name: '',
         source: { kafka: { type: 'x', brokers: 5, credentials: { password: '' } } },
@@ -424,7 +424,7 @@ onBothDatabases('createPipe', (app) => {
       ])
     })
 
-    it('tells all rules that are broken at once', async () => {
+    it('reports all broken rules at once', async () => {
       const answer = await service.send('POST', '', {
         name: 'orders',
         source: {
@@ -461,7 +461,7 @@ onBothDatabases('createPipe', (app) => {
   })
 
   describe('404', () => {
-    it('names a service that is not there, and tells nothing of another organization', async () => {
+    it('names a service that does not exist, and reveals nothing of another organization', async () => {
       const other = await app().addOrganization()
       for (const serviceId of [unknownId, other.serviceId]) {
         const path = `/v1/organizations/${app().sample.organizationId}/services/${serviceId}/pipes`
@@ -474,7 +474,7 @@ onBothDatabases('createPipe', (app) => {
   })
 
   describe('activities', () => {
-    it('record all that the pipe began with, and nothing of what was refused', async () => {
+    it('record the initial configuration, and nothing of a rejected request', async () => {
       const own = await serviceOfPipes(app())
       await own.send('POST', '', { ...leastPipes.kafka, name: '' })
       const registry = { url: 'https://r.example', credentials: { username: 'hush', password: 'hush' } }

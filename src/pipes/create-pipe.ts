@@ -2,12 +2,13 @@ import { newId } from '../lib/id.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { type Change, operation } from '../operation/operation.ts'
-import { loadService, ServicePath } from '../services/service.ts'
+import { firstState } from '../progress/pipe-state.ts'
+import { ServicePath } from '../services/service.ts'
+import { loadService } from '../services/store.ts'
+import type { PipeSource, SourceKindName } from '../source-shapes/source-kind.ts'
 import { destinationProblems, newDestination } from './destination.ts'
-import { Pipe, PipeCreate, probeOf, type SourceKindName, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
+import { Pipe, PipeCreate, probeOf, type StoredPipe, showPipe, sourceKind } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import type { PipeSource } from './pipe-source.ts'
-import { firstState } from './pipe-state.ts'
 import { defaultScaling } from './scaling.ts'
 import { insertPipe, sealSecrets } from './store.ts'
 
@@ -88,7 +89,7 @@ export const createPipe = operation({
   },
 })
 
-/** What the pipe began with, so that its activities tell its whole story; of secrets only that they were set. */
+/** The initial configuration, so that the activities of a pipe are complete. Of secrets, only that they were set. */
 function creationChanges(pipe: StoredPipe, secretNames: string[]): Change[] {
   const { name, state, destination, fieldMappings, scaling, settings } = pipe
   const sourceField = `source.${pipe.kind}`
@@ -99,7 +100,7 @@ function creationChanges(pipe: StoredPipe, secretNames: string[]): Change[] {
   ]
 }
 
-/** The parts that have rules of their own, checked as a changed pipe is: all that is wrong is told at once. */
+/** Source and destination of a new pipe. Throws all their problems at once. */
 function newParts(id: string, body: PipeCreate) {
   const problems: FieldProblem[] = []
   const { validateSamples: _, ...sources } = body.source
@@ -110,7 +111,7 @@ function newParts(id: string, body: PipeCreate) {
   return { kind, source, destination }
 }
 
-/** The one source of those that were sent. */
+/** The source of a new pipe. Reports a problem unless exactly one kind was sent. */
 export function newSource(
   id: string,
   sources: { [Kind in SourceKindName]?: object },

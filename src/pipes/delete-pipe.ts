@@ -1,8 +1,7 @@
 import { NoResult, operation } from '../operation/operation.ts'
 import { keepLeftovers } from '../progress/leftovers/store.ts'
-import { loadPipeToChange } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
-import { deletePipeRow } from './store.ts'
+import { deletePipeRow, loadPipeToChange } from './store.ts'
 
 export const deletePipe = operation({
   id: 'deletePipe',
@@ -26,7 +25,7 @@ export const deletePipe = operation({
   async run(context, { params }) {
     const pipe = await loadPipeToChange(context, params)
     const { id, serviceId, name, kind, state } = pipe
-    // The source is not waited for: what is left there is removed later.
+    // Does not wait for the source: its replication slot, publication or consumer is removed later.
     await keepLeftovers(context.sql, pipe, context.now)
     await deletePipeRow(context.sql, params)
     context.record({ type: 'pipe', id, serviceId }, [{ field: 'pipe', from: { name, kind, state } }])

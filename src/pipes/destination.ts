@@ -1,13 +1,13 @@
-// Where a pipe writes: the table, its columns, and which field of the source fills which column. A postgres pipe writes to
-// the tables of its mappings instead, and has a database only.
+// Destination of a pipe: the table, its columns, and the field mappings. A postgres pipe writes to the tables of its mappings; its
+// destination has only a database.
 
 import { GrammarError } from '../engine/grammar-tokens.ts'
 import { canonicalType } from '../engine/type-grammar.ts'
 import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
-import { ColumnNames, Name } from './names.ts'
-import { fieldProblem } from './pipe-source.ts'
+import { ColumnNames, Name } from '../source-shapes/names.ts'
+import { fieldProblem } from '../source-shapes/source-kind.ts'
 
 const Column = Type.Object(
   {
@@ -36,7 +36,9 @@ const TableDefinition = Type.Object(
       {
         type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null']),
         columnIds: Type.Optional(ColumnNames('Columns that a `SummingMergeTree` adds up.')),
-        versionColumnId: Type.Optional(Name('The column that tells a `ReplacingMergeTree` the newest row.')),
+        versionColumnId: Type.Optional(
+          Name('The version column of a `ReplacingMergeTree`: the row with the highest value stays.'),
+        ),
       },
       { additionalProperties: false },
     ),
@@ -85,7 +87,7 @@ export const FieldMappings = Type.Array(
 )
 export type FieldMappings = Static<typeof FieldMappings>
 
-/** The destination of a new pipe. Reports what is wrong with the parts that no update can change. */
+/** The destination of a new pipe. Reports problems of the fields that no update can change. */
 export function newDestination(
   kind: string | undefined,
   created: Static<typeof DestinationCreate>,
@@ -104,7 +106,7 @@ export function newDestination(
 
 const notForPostgres = 'not for a postgres pipe: its table mappings say where the data goes'
 
-/** What is wrong with the columns of a whole pipe, new or changed, and with everything that names one. */
+/** Validates the columns of a new or changed pipe, and everything that refers to a column. */
 export function destinationProblems(
   kind: string | undefined,
   destination: Destination,
@@ -137,7 +139,7 @@ export function destinationProblems(
   return problems
 }
 
-/** Types that no version of ClickHouse has. */
+/** Reports types that no version of ClickHouse has. */
 export function columnTypeProblems(path: string, columns: Destination['columns']): FieldProblem[] {
   return columns.flatMap(({ name, type }, index) => {
     try {
@@ -179,7 +181,7 @@ function engineProblems({ engine }: TableDefinition): FieldProblem[] {
     )
 }
 
-/** What the engine has no use for names nothing. */
+/** Checks only the fields that the table engine uses. */
 function namedColumnProblems({ engine, sortingKey = [] }: TableDefinition, columns: Set<string>): FieldProblem[] {
   const { type, versionColumnId, columnIds = [] } = engine
   const problems: FieldProblem[] = []

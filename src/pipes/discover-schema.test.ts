@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { before, describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { startPaperEngine } from '../../test/paper-engine.ts'
-import { type Json, leastPipes, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
-import { exampleHost } from '../../test/prepared-databases.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { type Json, leastPipes, type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { exampleHost } from '../../test/harness/prepared-databases.ts'
 
 const mapping = { sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'orders' }
 const shop = {
@@ -25,7 +25,7 @@ onBothDatabases('discoverSchema', (app) => {
   const discover = (body: unknown) => service.send('POST', '/schemaDiscovery', body)
 
   describe('200', () => {
-    it('tells fields, types and rows of the tables', async () => {
+    it('shows fields, types and rows of the tables', async () => {
       const { status, body, text } = await discover({ source: { postgres: shop } })
       assert.equal(status, 200, text)
       const { steps, tables, availableTables, fields, rows, misfits } = body.result
@@ -82,7 +82,7 @@ onBothDatabases('discoverSchema', (app) => {
       assert.deepEqual(body.result.tables, [])
     })
 
-    it('looks at the source of a pipe with its stored secrets, and as an update would make it', async () => {
+    it('reads the source of a pipe with its stored secrets, and as an update would change it', async () => {
       const pipe = { name: 'shop', source: { postgres: shop }, destination: { database: 'default' }, startPaused: true }
       const { id: pipeId } = await service.create(pipe)
       const stored = await service.load(pipeId)
@@ -95,7 +95,7 @@ onBothDatabases('discoverSchema', (app) => {
       assert.deepEqual(await service.load(pipeId), stored)
     })
 
-    it('changes and records nothing, and looks anew with every request', async () => {
+    it('changes and records nothing, and connects again with every request', async () => {
       const activities = await service.activities()
       for (const headers of [{}, { 'idempotency-key': 'same' }, { 'idempotency-key': 'same' }]) {
         assert.equal(
@@ -112,7 +112,7 @@ onBothDatabases('discoverSchema', (app) => {
   })
 
   describe('400', () => {
-    it('wants a source or a pipe, and one source', async () => {
+    it('requires a source or a pipe, and one source', async () => {
       const pipeId = '00000000-0000-4000-8000-000000000000'
       for (const body of [
         {},
@@ -146,7 +146,7 @@ onBothDatabases('discoverSchema', (app) => {
     })
   })
 
-  it('sends a stored password to no other place', async () => {
+  it('sends a stored password to no other address', async () => {
     let accepted = 0
     const server = createServer((socket) => {
       accepted++
@@ -157,9 +157,9 @@ onBothDatabases('discoverSchema', (app) => {
     const pipe = { name: 'shop', source: { postgres: shop }, destination: { database: 'default' }, startPaused: true }
     const { id: pipeId } = await service.create(pipe)
     const elsewhere = (postgres: Json) => discover({ pipeId, patch: { source: { postgres } } })
-    for (const place of [{ host: '127.0.0.1', port }, { host: '127.0.0.1' }, { port }]) {
+    for (const address of [{ host: '127.0.0.1', port }, { host: '127.0.0.1' }, { port }]) {
       for (const credentials of [undefined, { username: 'shop_reader' }]) {
-        const answer = await elsewhere({ ...place, ...(credentials ? { credentials } : {}) })
+        const answer = await elsewhere({ ...address, ...(credentials ? { credentials } : {}) })
         assert.equal(answer.body.code, 'invalid_body', answer.text)
         assert.deepEqual(
           answer.body.errors.map(({ pointer }: Json) => pointer),

@@ -4,20 +4,20 @@ import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
 import { engineRead } from '../services/engine-access.ts'
-import { loadService, ServicePath } from '../services/service.ts'
-import type { ProbeReport, ProbeRequest } from '../sources/probe.ts'
-import { loadPipe } from './change-pipe.ts'
+import { ServicePath } from '../services/service.ts'
+import { loadService } from '../services/store.ts'
+import { kafka } from '../source-shapes/kafka-source.ts'
+import { kinesis } from '../source-shapes/kinesis-source.ts'
+import { objectStorage } from '../source-shapes/object-storage-source.ts'
+import { postgres } from '../source-shapes/postgres-source.ts'
+import type { ProbeReport, ProbeRequest } from '../source-shapes/probe.ts'
+import { fieldProblem, type SourceSecrets } from '../source-shapes/source-kind.ts'
+import { maxTables, TableMappingToAdd } from '../source-shapes/table-mappings.ts'
 import { newSource } from './create-pipe.ts'
-import { kafka } from './kafka-source.ts'
-import { kinesis } from './kinesis-source.ts'
 import { mergePipe } from './merge-pipe.ts'
-import { objectStorage } from './object-storage-source.ts'
 import { PipePatch, probeOf } from './pipe.ts'
-import { fieldProblem, type SourceSecrets } from './pipe-source.ts'
-import { postgres } from './postgres-source.ts'
 import { showRows } from './sample-rows.ts'
-import { openSecrets } from './store.ts'
-import { maxTables, TableMappingToAdd } from './table-mappings.ts'
+import { loadPipe, openSecrets } from './store.ts'
 
 const Request = Type.Object(
   {
@@ -119,12 +119,12 @@ export const discoverSchema = operation({
   tag: 'data pipes',
   summary: 'Discover schema of source',
   description:
-    'Connects to a source, reads a sample and tells what is in it: fields with a type of the engine that holds them, and the ' +
+    'Connects to a source, reads a sample and returns what is in it: fields with a type of the engine that holds them, and the ' +
     'first rows. Changes nothing. The source is sent as to create a pipe, or it is that of a pipe, with its stored secrets ' +
     'and, with `patch`, as an update would make it. For PostgreSQL, `tableMappings` may be left out to see which tables there ' +
     'are.\n\n' +
-    'Takes at most 10 seconds. A step that fails is a 400 that says which step, why, and what to do. Every request looks ' +
-    'anew: `Idempotency-Key` means nothing to it.',
+    'Takes at most 10 seconds. A step that fails is a 400 that says which step, why, and what to do. Every request connects ' +
+    'again: `Idempotency-Key` has no effect.',
   access: 'admin',
   stability: 'beta',
   changesNothing: true,
@@ -179,7 +179,7 @@ export const discoverSchema = operation({
       const service = await loadService(sql, organizationId, serviceId)
       const problems = requestProblems(body)
       if (problems.length > 0) throw invalidBody(problems)
-      /** The engine of the service is asked for its types while the source is looked at. One that does not answer hinders nobody. */
+      /** Asks the engine of the service for its types while the source is read. An engine that does not answer is ignored. */
       const chooseTypes = async (): Promise<TypeChoice> => {
         if (service.state === 'failed' || service.state === 'stopped') return asItIs
         const engine = engineRead(vault, service)
@@ -213,8 +213,8 @@ function requestProblems({ source, pipeId, patch }: Request): FieldProblem[] {
 }
 
 /**
- * A stored password goes to the place that it was stored for, and nowhere else: this request leaves no trace, and whoever may
- * name the place could read the password there.
+ * A stored password is sent only to the host and port that it was stored for. This request leaves no trace, so a caller could
+ * otherwise send the password to a host of their own.
  */
 function requireOwnPassword({ passwordFor }: SourceSecrets): void {
   if (passwordFor === undefined) return

@@ -1,7 +1,7 @@
 import { operation } from '../operation/operation.ts'
-import { loadPipe } from './change-pipe.ts'
 import { PipePath } from './pipe.ts'
 import { defaultSettings, Settings } from './settings.ts'
+import { loadPipe } from './store.ts'
 
 export const getPipeSettings = operation({
   id: 'getPipeSettings',

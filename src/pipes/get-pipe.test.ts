@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
-import type { SourceKindName } from './pipe.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
 import { findPipe, insertPipe } from './store.ts'
 
 const kinds: SourceKindName[] = ['kafka', 'kinesis', 'objectStorage', 'postgres']
@@ -10,7 +10,7 @@ const unknownId = '00000000-0000-4000-8000-000000000000'
 
 type Shape = string | { [field: string]: Shape } | [Shape]
 
-// The tables of the specification's section 2.4, to the letter. Written out here and not taken from the code that they check.
+// The tables of the specification's section 2.4. Written out here, not imported from the code under test.
 const pipeShape = {
   id: 'uuid',
   serviceId: 'uuid',
@@ -126,7 +126,7 @@ const leaves: Record<string, (value: unknown) => boolean> = {
   boolean: (value) => typeof value === 'boolean',
 }
 
-/** Exactly the fields of the shape, each of its type, none missing and none more. */
+/** Checks that there are exactly the fields of the shape, each of its type. */
 function assertFits(shape: Shape, value: unknown, at: string): void {
   if (typeof shape === 'string') {
     assert.ok(leaves[shape]!(value), `${at} must be a ${shape}, not ${JSON.stringify(value)}`)
@@ -158,7 +158,7 @@ const defaultSettings = {
   engine_parallel_view_processing: false,
 }
 
-/** The least that a source of each kind can have: every field that may be without a value is. */
+/** The minimal source of each kind: every optional field is absent. */
 const leastSources: Record<SourceKindName, object> = {
   kafka: { type: 'kafka', authentication: 'PLAIN', brokers: 'b:9092', topics: 't', format: 'Avro' },
   kinesis: {
@@ -188,12 +188,12 @@ const leastSources: Record<SourceKindName, object> = {
 }
 
 onBothDatabases('getPipe', (app) => {
-  interface Place {
+  interface PathIds {
     organizationId?: string
     serviceId?: string
   }
-  const path = (pipeId: string, place: Place = {}) => {
-    const { organizationId, serviceId } = { ...app().sample, ...place }
+  const path = (pipeId: string, ids: PathIds = {}) => {
+    const { organizationId, serviceId } = { ...app().sample, ...ids }
     return `/v1/organizations/${organizationId}/services/${serviceId}/pipes/${pipeId}`
   }
 
@@ -207,7 +207,7 @@ onBothDatabases('getPipe', (app) => {
         assert.equal(body.result.serviceId, app().sample.serviceId)
       })
 
-      it(`gives a ${kind} pipe that has the least with all eleven fields, and leaves out what has no value`, async () => {
+      it(`gives a minimal ${kind} pipe all eleven fields, without fields that have no value`, async () => {
         const { organizationId, serviceId, pipeIds } = app().sample
         const sample = (await findPipe(app().sql, { organizationId, serviceId, pipeId: pipeIds[kind] }))!
         const id = newId()
@@ -333,20 +333,20 @@ onBothDatabases('getPipe', (app) => {
       )
     })
 
-    it('tells nothing of another organization, wherever its ids are put', async () => {
+    it('reveals nothing of another organization, whichever of its ids are sent', async () => {
       const other = await app().addOrganization()
       const { organizationId, serviceId } = other
       const pipeId = app().sample.pipeIds.kafka
       const own = app().sample
       const notFound = (kind: string, id: string) => new RegExp(`^NOT_FOUND: ${kind} ${id} was not found`)
-      for (const [key, place, sentence] of [
+      for (const [key, ids, sentence] of [
         [other.admin, {}, notFound('organization', own.organizationId)],
         [other.admin, { organizationId }, notFound('service', own.serviceId)],
         [other.admin, { organizationId, serviceId }, notFound('pipe', pipeId)],
         [app().admin, { organizationId, serviceId }, notFound('organization', organizationId)],
         [app().admin, { serviceId }, notFound('service', serviceId)],
       ] as const) {
-        const { status, body } = await app().request('GET', path(pipeId, place), { key })
+        const { status, body } = await app().request('GET', path(pipeId, ids), { key })
         assert.equal(status, 404)
         assert.match(body.error, sentence)
       }

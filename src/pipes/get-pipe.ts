@@ -1,7 +1,7 @@
 import { operation } from '../operation/operation.ts'
-import { loadPipe } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
+import { loadPipe } from './store.ts'
 
 export const getPipe = operation({
   id: 'getPipe',

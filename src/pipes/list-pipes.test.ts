@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { type Json, kinds, leastPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { type Json, kinds, leastPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const unknownId = '00000000-0000-4000-8000-000000000000'
 
@@ -27,7 +27,7 @@ onBothDatabases('listPipes', (app) => {
       assert.doesNotMatch(text, /hush|credentials/)
     })
 
-    it('leads from page to page by its Link header, without repeats or gaps while pipes come and go', async () => {
+    it('leads from page to page by its Link header, without repeats or gaps while pipes are created and deleted', async () => {
       const service = await serviceOfPipes(app())
       const created: Json[] = []
       for (let count = 0; count < 7; count++) created.push(await service.create(leastPipes.objectStorage))
@@ -42,7 +42,7 @@ onBothDatabases('listPipes', (app) => {
         sizes.push(body.result.length)
         path = /pipes(\?[^>]*)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]
         await service.create(leastPipes.kinesis)
-        // What was seen may go: the place is known by its values, not by a count.
+        // The last pipe of the page may be deleted: the cursor has its values, not a count.
         await service.send('DELETE', `/${seen.at(-1)}`)
       }
       assert.deepEqual(sizes, [3, 3, 1])
@@ -92,7 +92,7 @@ onBothDatabases('listPipes', (app) => {
   })
 
   describe('404', () => {
-    it('names a service that is not there, and tells nothing of another organization', async () => {
+    it('names a service that does not exist, and reveals nothing of another organization', async () => {
       const other = await serviceOfPipes(app())
       await other.create(leastPipes.kafka)
       const { organizationId } = app().sample
@@ -108,7 +108,7 @@ onBothDatabases('listPipes', (app) => {
 
 const byId = ({ id }: Json) => id
 
-/** Pipes of one millisecond are in the order of their ids. */
+/** Pipes created in the same millisecond are ordered by id. */
 function inOrder(pipes: Json[]): Json[] {
   const keyOf = ({ createdAt, id }: Json) => `${createdAt} ${id}`
   return pipes.toSorted((one, two) => (keyOf(one) < keyOf(two) ? 1 : -1))

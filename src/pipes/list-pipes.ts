@@ -1,10 +1,11 @@
 import { pageOf, pageQuery, readPage, shortened } from '../lib/page.ts'
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { loadService, ServicePath } from '../services/service.ts'
+import { PipeState } from '../progress/pipe-state.ts'
+import { ServicePath } from '../services/service.ts'
+import { loadService } from '../services/store.ts'
 import { Pipe, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import { PipeState } from './pipe-state.ts'
 import { listPipeRows, listPipeSizes } from './store.ts'
 
 export const listPipes = operation({
@@ -28,8 +29,8 @@ export const listPipes = operation({
   example: { summary: 'One pipe', result: [pipeExample] },
   async run({ sql }, { params, query }) {
     await loadService(sql, params.organizationId, params.serviceId)
-    const wanted = readPage(query)
-    const page = shortened(wanted, await listPipeSizes(sql, params, query.state, wanted))
+    const requested = readPage(query)
+    const page = shortened(requested, await listPipeSizes(sql, params, query.state, requested))
     const pipes = await listPipeRows(sql, params, query.state, page)
     const { rows, ...next } = pageOf(page, pipes, ({ createdAt, id }) => [createdAt, id])
     return { result: rows.map(showPipe), ...next }

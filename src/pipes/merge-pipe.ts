@@ -1,28 +1,28 @@
-// What a pipe becomes by an update, before anything of it is stored.
+// Applies an update to a pipe, without storing it.
 import { isDeepStrictEqual } from 'node:util'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
+import type { PipeSource, SourceSecrets } from '../source-shapes/source-kind.ts'
 import { destinationProblems } from './destination.ts'
 import { type PipePatch, type StoredPipe, sourceKind } from './pipe.ts'
-import type { PipeSource, SourceSecrets } from './pipe-source.ts'
 
 export interface MergedPipe {
   pipe: StoredPipe
-  /** Undefined when the source is left alone, and with it its secrets. */
+  /** Undefined when the source is not changed. */
   secrets: SourceSecrets | undefined
-  /** The names of the secrets that are not what they were, or that were sent again for where the source is now. */
+  /** Names of the secrets that changed, or that were sent again for the current host of the source. */
   changedSecrets: string[]
-  /** What is stored of the secrets is not what it was. */
+  /** The secrets must be sealed and stored again. */
   mustSeal: boolean
 }
 
-/** The pipe after the update, checked as a whole with its stored secrets (docs/contract.md, section 5). */
+/** The updated pipe, validated as a whole with its stored secrets (docs/contract.md, section 5). */
 export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecrets): MergedPipe {
   const problems: FieldProblem[] = []
   const { validateSamples: _, ...sources } = patch.source ?? {}
   for (const kind of Object.keys(sources)) {
     if (kind === pipe.kind) continue
-    problems.push({ path: `source.${kind}`, detail: `source.${kind} does not fit: this is a ${pipe.kind} pipe` })
+    problems.push({ path: `source.${kind}`, detail: `source.${kind} is invalid: this is a ${pipe.kind} pipe` })
   }
   const merged: StoredPipe = {
     ...pipe,
@@ -37,7 +37,7 @@ export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => Sour
   let changedSecrets: string[] = []
   let mustSeal = false
   const sourcePatch = sources[pipe.kind]
-  // A source that is left alone keeps the rules that it kept before: its secrets need not be opened.
+  // An unchanged source was validated when it was stored: its secrets need not be opened.
   if (sourcePatch) {
     const before: PipeSource = { shown: { ...pipe.source }, secrets: stored() }
     const kind = sourceKind(pipe.kind)
@@ -50,7 +50,7 @@ export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => Sour
     const isConfirmed = before.secrets.passwordFor !== undefined && bringsPassword(patch)
     if (isConfirmed && !changedSecrets.includes('credentials')) changedSecrets.push('credentials')
   }
-  // A destination that is left alone keeps the rules that it kept when it was made, or by an older Penstock.
+  // An unchanged destination is not validated again: an older Penstock may have accepted it.
   if (patch.destination?.columns || patch.fieldMappings) {
     problems.push(...destinationProblems(pipe.kind, merged.destination, merged.fieldMappings))
   }
@@ -58,7 +58,7 @@ export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => Sour
   return { pipe: merged, secrets, changedSecrets, mustSeal }
 }
 
-/** Whether the request has a password for where the source will be. */
+/** Whether the request has a password for the updated host. */
 function bringsPassword(patch: PipePatch | undefined): boolean {
   const credentials: { password?: string } = patch?.source?.postgres?.credentials ?? {}
   return credentials.password !== undefined

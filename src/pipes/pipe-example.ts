@@ -1,4 +1,4 @@
-// The pipe that the documentation shows.
+// Example pipe of the API documentation.
 import type { Pipe } from './pipe.ts'
 import { defaultSettings } from './settings.ts'
 

@@ -1,24 +1,23 @@
-// A data pipe: its shape as it is read, as it is created and as it is changed.
+// Shapes of a data pipe: to read, to create and to update.
 
 import { notFound, type Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { idParameter } from '../organizations/organization.ts'
+import { PipeState } from '../progress/pipe-state.ts'
 import { ServicePath } from '../services/service.ts'
-import type { ProbeRequest } from '../sources/probe.ts'
+import { kafka } from '../source-shapes/kafka-source.ts'
+import { kinesis } from '../source-shapes/kinesis-source.ts'
+import { objectStorage } from '../source-shapes/object-storage-source.ts'
+import { type PostgresSource, postgres } from '../source-shapes/postgres-source.ts'
+import type { ProbeRequest } from '../source-shapes/probe.ts'
+import type { SourceKind, SourceKindName, SourceSecrets } from '../source-shapes/source-kind.ts'
 import { Columns, Destination, DestinationCreate, FieldMappings } from './destination.ts'
-import { kafka } from './kafka-source.ts'
-import { kinesis } from './kinesis-source.ts'
-import { objectStorage } from './object-storage-source.ts'
-import type { SourceKind, SourceSecrets } from './pipe-source.ts'
-import { PipeState } from './pipe-state.ts'
-import { type PostgresSource, postgres } from './postgres-source.ts'
 import { Scaling, ScalingCreate } from './scaling.ts'
 import { defaultSettings, Settings, SettingsCreate, SettingsPatch } from './settings.ts'
 
-const sourceKinds = { kafka, kinesis, objectStorage, postgres }
-export type SourceKindName = keyof typeof sourceKinds
+const sourceKinds = { kafka, kinesis, objectStorage, postgres } satisfies Record<SourceKindName, unknown>
 
-/** The kind of a pipe's source, when only its kind is known at run time. */
+/** The source kind by its name, untyped because the name is known only at run time. */
 export function sourceKind(kind: SourceKindName): SourceKind<object, object, object> {
   return sourceKinds[kind] as unknown as SourceKind<object, object, object>
 }
@@ -36,7 +35,7 @@ export const Pipe = Type.Object(
     createdAt: Type.String({ format: 'date-time' }),
     updatedAt: Type.String({
       format: 'date-time',
-      description: 'When an update or a command last changed something. What the pipe does by itself leaves it alone.',
+      description: 'When an update or a command last changed something. State changes by the runner do not count.',
     }),
     destination: Destination,
     fieldMappings: FieldMappings,
@@ -118,21 +117,21 @@ export interface StoredPipe {
   name: string
   kind: SourceKindName
   state: PipeState
-  /** What may be shown of the source. */
+  /** The source without its secrets. */
   source: object
-  /** Sealed; opened only to merge, to validate or to connect. */
+  /** Opened only to merge, validate or connect. */
   sealedSecrets: string | null
   destination: Destination
   fieldMappings: FieldMappings
   scaling: Scaling
-  /** Only what was set; the rest are defaults. */
+  /** Only the settings that were set; the others have their defaults. */
   settings: Partial<Settings>
   createdAt: string
   updatedAt: string
   version: number
 }
 
-/** The pipe as it is read: settings complete, one source, no secrets. */
+/** The pipe as the API shows it: with default settings, one source and no secrets. */
 export function showPipe(pipe: StoredPipe): Pipe {
   const { id, serviceId, name, state, createdAt, updatedAt, destination, fieldMappings, scaling } = pipe
   return {
@@ -154,13 +153,13 @@ export function pipeNotFound(serviceId: string, pipeId: string): Problem {
   return notFound(`pipe ${pipeId} was not found in service ${serviceId}`)
 }
 
-/** The tables that the pipe fills, by name; all are in its database. */
+/** Names of the destination tables, all in the database of the destination. */
 export function destinationTables({ kind, source, destination: { table } }: StoredPipe): string[] {
   if (kind !== 'postgres') return table === undefined ? [] : [table]
   return (source as PostgresSource).tableMappings.map(({ targetTable }) => targetTable)
 }
 
-/** How to connect to the source of the pipe, and what its records are to fill. */
+/** Request to connect to the source and check its sample against the columns. */
 export function probeOf(
   {
     kind,

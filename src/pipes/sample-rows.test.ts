@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { showRows } from './sample-rows.ts'
 
-it('shows values that JSON has no word for as text', () => {
+it('shows values that JSON cannot represent as text', () => {
   const [row] = showRows([
     {
       small: 7n,
@@ -29,7 +29,7 @@ it('shows values that JSON has no word for as text', () => {
   })
 })
 
-it('cuts what is long, and never through a character', () => {
+it('cuts long values, never within a character', () => {
   const [row] = showRows([
     {
       text: 'x'.repeat(499) + '🪣'.repeat(3),
@@ -45,7 +45,7 @@ it('cuts what is long, and never through a character', () => {
   assert.match(JSON.stringify(showRows([{ deep }])), /^\[\{"deep":\[+"…"\]+\}\]$/)
 })
 
-it('shows few rows, and fewer when they are long', () => {
+it('limits the number of rows, further when they are long', () => {
   assert.equal(showRows(Array(100).fill({ a: 1 })).length, 20)
   const wide = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`column ${index}`, 'x'.repeat(400)]))
   assert.equal(showRows(Array(20).fill(wide)).length, 1)

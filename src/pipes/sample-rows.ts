@@ -1,11 +1,11 @@
-// Rows of a sample as JSON: few, and none of them long. What JSON has no word for is shown as text.
-import type { Row } from '../sources/source.ts'
+// Sample rows as JSON, limited in number and length. Values that JSON cannot represent are shown as text.
+import type { Row } from '../source-shapes/probe.ts'
 
 const maxRows = 20
 const maxTextLength = 500
 const maxItems = 50
 const maxDepth = 8
-/** Of all rows together: a table of many columns shows fewer rows. */
+/** Of all rows together: a table with many columns shows fewer rows. */
 const maxLength = 131_072
 
 export function showRows(rows: Row[]): Record<string, unknown>[] {
@@ -29,7 +29,7 @@ function showValue(value: unknown, depth: number): unknown {
   if (value instanceof Uint8Array) return showBytes(value)
   if (depth === maxDepth) return '…'
   if (Array.isArray(value)) return value.slice(0, maxItems).map((item) => showValue(item, depth + 1))
-  // Fields of the first level are the columns, which are all of interest.
+  // The first level has the columns, which are all shown.
   const entries = Object.entries(value as object).slice(0, depth === 0 ? undefined : maxItems)
   return Object.fromEntries(entries.map(([name, item]) => [name, showValue(item, depth + 1)]))
 }
@@ -41,7 +41,7 @@ function cut(text: string): string {
 function showBytes(bytes: Uint8Array): string {
   const start = bytes.subarray(0, maxTextLength * 4)
   try {
-    // The cut may go through a character.
+    // `stream`: the cut may split a character.
     return cut(new TextDecoder('utf-8', { fatal: true }).decode(start, { stream: start.length < bytes.length }))
   } catch {
     return cut(Buffer.from(start).toString('base64'))

@@ -1,6 +1,6 @@
-// How much a pipe may use: bounds and defaults (docs/contract.md, section 5).
+// Scaling of a pipe: bounds and defaults (docs/contract.md, section 5).
 import { type Static, Type } from '../lib/schema.ts'
-import { defaultsOf, optionalFields, patchOf, type Settings } from './settings.ts'
+import { defaultsOf, optionalFields, patchOf } from '../lib/schema-fields.ts'
 
 const scaling = {
   concurrency: Type.Integer({ minimum: 0, maximum: 34, default: 0, description: '0: Penstock decides.' }),
@@ -20,10 +20,3 @@ export const ScalingCreate = Type.Object(optionalFields(scaling), {
 export const ScalingPatch = Type.Object(patchOf(scaling), { $id: 'PipeScalingPatch', additionalProperties: false })
 
 export const defaultScaling = defaultsOf(scaling) as Scaling
-
-/** How many workers share a pipe. The files of object storage can be kept to one; the log of PostgreSQL has one reader. */
-export function workerCount(pipe: { kind: string; scaling: Scaling; settings: Partial<Settings> }): number {
-  if (pipe.kind === 'postgres') return 1
-  const isShared = pipe.kind !== 'objectStorage' || pipe.settings.object_storage_use_cluster_function !== false
-  return isShared ? pipe.scaling.replicas : 1
-}

@@ -1,5 +1,6 @@
-// The twelve settings of a pipe: bounds and defaults (docs/contract.md, section 5). All are accepted on every kind of pipe.
-import { nullable, type OptionalSchema, type Schema, type Static, Type } from '../lib/schema.ts'
+// Settings of a pipe: bounds and defaults (docs/contract.md, section 5). All are accepted on every kind of pipe.
+import { type Static, Type } from '../lib/schema.ts'
+import { defaultsOf, optionalFields, patchOf } from '../lib/schema-fields.ts'
 
 const integer = (minimum: number, maximum: number, defaultValue: number, description: string) =>
   Type.Integer({ minimum, maximum, default: defaultValue, description })
@@ -39,27 +40,3 @@ export const SettingsCreate = Type.Object(optionalFields(settings), {
 export const SettingsPatch = Type.Object(patchOf(settings), { $id: 'PipeSettingsPatch', additionalProperties: false })
 
 export const defaultSettings = defaultsOf(settings) as Settings
-
-/** The values that fields have when nobody says anything. */
-export function defaultsOf(fields: Record<string, Schema>): Record<string, unknown> {
-  const defaults = Object.entries(fields).map(([name, schema]) => [name, schema.default])
-  return Object.fromEntries(defaults.filter(([, value]) => value !== undefined))
-}
-
-type OptionalFields<Fields extends Record<string, Schema>> = {
-  [Name in keyof Fields]: OptionalSchema<Static<Fields[Name]>>
-}
-
-/** The same fields, each of which may be left out. */
-export function optionalFields<Fields extends Record<string, Schema>>(fields: Fields): OptionalFields<Fields> {
-  const optional = Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)])
-  return Object.fromEntries(optional) as OptionalFields<Fields>
-}
-
-/** The same fields, each of which may be absent (unchanged), null (back to its default) or a value. */
-export function patchOf<Fields extends Record<string, Schema>>(
-  fields: Fields,
-): { [Name in keyof Fields]: OptionalSchema<Static<Fields[Name]> | null> } {
-  const patch = Object.entries(fields).map(([name, schema]) => [name, Type.Optional(nullable(schema))])
-  return Object.fromEntries(patch) as ReturnType<typeof patchOf<Fields>>
-}

@@ -1,10 +1,13 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Page } from '../lib/page.ts'
 import type { SealContext, Vault } from '../lib/vault.ts'
-import type { SourceKindName, StoredPipe } from './pipe.ts'
-import type { SourceSecrets } from './pipe-source.ts'
-import type { PipeState } from './pipe-state.ts'
-import { workerCount } from './scaling.ts'
+import type { OperationContext } from '../operation/operation.ts'
+import type { PipeState } from '../progress/pipe-state.ts'
+import type { PipeKey } from '../progress/progress.ts'
+import { workerCount } from '../progress/workers/worker-count.ts'
+import { loadService } from '../services/store.ts'
+import type { SourceKindName, SourceSecrets } from '../source-shapes/source-kind.ts'
+import { pipeNotFound, type StoredPipe } from './pipe.ts'
 
 interface PipeRow {
   id: string
@@ -23,8 +26,6 @@ interface PipeRow {
   updated_at: string
   version: number
 }
-
-export type PipeKey = { organizationId: string; serviceId: string; pipeId: string }
 
 const columnsText = `id, organization_id, service_id, name, kind, state, source, secrets, destination, field_mappings,
   scaling, settings, created_at, updated_at, version`
@@ -58,7 +59,7 @@ const updateStatement = statement<{
   settings: string
   updatedAt: string
 }>(
-  // What was said of a state says nothing of the one that a command leads to.
+  // A changed state loses the reason of the previous one.
   `UPDATE pipes SET name = :name, state_reason = CASE WHEN state = :state THEN state_reason END, state = :state,
      source = :source, secrets = :secrets, destination = :destination, field_mappings = :fieldMappings, scaling = :scaling, settings = :settings, updated_at = :updatedAt,
      version = version + 1
@@ -86,7 +87,7 @@ const insertStatement = statement<{
      :scaling, :settings, :createdAt, :updatedAt)`,
 )
 
-// As the index pipes_to_run has it, word for word: otherwise it would not be used.
+// Must equal the condition of the index pipes_to_run, or the index is not used.
 const toRunText = `state IN ('Provisioning', 'Setup', 'Snapshot', 'Running', 'Modifying', 'Resync', 'Degraded', 'Stopping', 'Pausing')`
 const findToRunStatement = statement<Record<string, never>, { id: string }>(
   `SELECT id FROM pipes WHERE ${toRunText} LIMIT 1`,
@@ -110,25 +111,25 @@ interface PipeToRunRow {
   service_version: number
 }
 
-/** What tells whether something is to be done for a pipe, without its configuration. */
+/** What the runner needs to plan work, without the configuration of the pipe. */
 export interface PipeToRun {
   pipeId: string
   organizationId: string
   serviceId: string
   kind: SourceKindName
   state: StoredPipe['state']
-  slots: number
+  workerCount: number
   version: number
   serviceVersion: number
   replayRequestedAt: string | null
 }
 
-/** Whether there is any pipe that runs, or that is to start or to stop. */
+/** Whether any pipe runs, or must be started or stopped. */
 export async function hasPipesToRun(sql: Sql): Promise<boolean> {
   return (await sql.first(findToRunStatement, {})) !== undefined
 }
 
-/** The pipes of all organizations that run, or that are to start or to stop. */
+/** The pipes of all organizations that run, or must be started or stopped. */
 export async function listPipesToRun(sql: Sql): Promise<PipeToRun[]> {
   return (await sql.all(listToRunStatement, {})).map((row) => ({
     pipeId: row.id,
@@ -136,7 +137,7 @@ export async function listPipesToRun(sql: Sql): Promise<PipeToRun[]> {
     serviceId: row.service_id,
     kind: row.kind,
     state: row.state,
-    slots: workerCount({ kind: row.kind, scaling: JSON.parse(row.scaling), settings: JSON.parse(row.settings) }),
+    workerCount: workerCount({ kind: row.kind, scaling: JSON.parse(row.scaling), settings: JSON.parse(row.settings) }),
     version: row.version,
     serviceVersion: row.service_version,
     replayRequestedAt: row.replay_requested_at,
@@ -148,13 +149,32 @@ export async function findPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | und
   return row && fromRow(row)
 }
 
-/** Holds the row until the transaction ends, so that two updates of different fields never overwrite each other. */
-export async function lockPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | undefined> {
+/** Locks the row until the transaction ends, so that concurrent updates of different fields do not overwrite each other. */
+async function lockPipe(sql: Sql, key: PipeKey): Promise<StoredPipe | undefined> {
   const row = await sql.first(lockStatement, key)
   return row && fromRow(row)
 }
 
-/** How large the pipes of a page are, without reading them. */
+export async function loadPipe(sql: Sql, key: PipeKey): Promise<StoredPipe> {
+  return (await findPipe(sql, key)) ?? failToFind(sql, key)
+}
+
+/** Locks the pipe until the transaction ends. */
+export async function loadPipeToChange(
+  { sql, requireVersion }: Pick<OperationContext, 'sql' | 'requireVersion'>,
+  key: PipeKey,
+): Promise<StoredPipe> {
+  const pipe = (await lockPipe(sql, key)) ?? (await failToFind(sql, key))
+  requireVersion(String(pipe.version))
+  return pipe
+}
+
+async function failToFind(sql: Sql, { organizationId, serviceId, pipeId }: PipeKey): Promise<never> {
+  await loadService(sql, organizationId, serviceId)
+  throw pipeNotFound(serviceId, pipeId)
+}
+
+/** Sizes in bytes of the pipes of a page, without reading them. */
 export async function listPipeSizes(
   sql: Sql,
   { organizationId, serviceId }: { organizationId: string; serviceId: string },
@@ -165,7 +185,7 @@ export async function listPipeSizes(
   return (await sql.all(listSizesStatement, values)).map(({ bytes }) => bytes)
 }
 
-/** Of one state, or of every state. */
+/** Pipes in one state, or in any state if undefined. */
 export async function listPipeRows(
   sql: Sql,
   { organizationId, serviceId }: { organizationId: string; serviceId: string },

@@ -1,29 +1,29 @@
-// A stored password is for the host and port that it was sent for. Whoever changes them could otherwise read it there.
+// A stored password is sent only to the host and port that it was stored for. A caller could otherwise send it to a host of their own.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { examplePort, onBothDatabases } from '../../test/harness.ts'
-import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
-import { exampleHost } from '../../test/prepared-databases.ts'
+import { examplePort, onBothDatabases } from '../../test/harness/test-app.ts'
+import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { exampleHost } from '../../test/harness/prepared-databases.ts'
 import { message, type StandIn, signInRequest, standIn } from '../../test/sources/postgres-servers.ts'
 import { Egress } from '../lib/egress.ts'
 import { makePostgresAccess } from '../sources/postgres/postgres-access.ts'
-import { removeOwn, VisitFailure } from '../sources/postgres/postgres-visit.ts'
+import { MaintenanceFailure, removeOwnObjects } from '../sources/postgres/postgres-maintenance.ts'
 import { ProbeFailure, type SourceContext } from '../sources/source.ts'
-import type { SourceSecrets } from './pipe-source.ts'
-import type { PostgresSource } from './postgres-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
+import type { PostgresSource } from '../source-shapes/postgres-source.ts'
 import { openSecrets } from './store.ts'
 
 const login = { username: 'shop_reader', password: 'a-password' }
 
 interface Thief extends StandIn {
-  /** What was sent by whoever connected, after the startup message. */
+  /** Messages of the client after the startup message. */
   heard: Buffer[]
 }
 
-/** Given what the client has just said. */
+/** Builds the response to a message of the client. */
 type Demand = Buffer | ((said: Buffer) => Buffer)
 
-/** Has no TLS, and answers whatever is said with these, one after the other. */
+/** PostgreSQL server without TLS that sends these responses in order, whatever the client sends. */
 async function startThief(...demands: Demand[]): Promise<Thief> {
   const heard: Buffer[] = []
   const server = await standIn((socket) => {
@@ -42,7 +42,7 @@ async function startThief(...demands: Demand[]): Promise<Thief> {
 const inClear = [signInRequest(3)]
 const sasl = (step: number, text: string) =>
   message('R', Buffer.concat([signInRequest(step).subarray(5), Buffer.from(text)]))
-/** A first message of SCRAM that a client goes on with, but for what stands behind the nonce. */
+/** The server's first SCRAM message, valid except for the part after the nonce. */
 const scram = (rest: string): Demand[] => [
   sasl(10, 'SCRAM-SHA-256\0\0'),
   (said) => sasl(11, `r=${/,r=([^,\0]+)$/.exec(said.toString('latin1'))![1]}x,${rest}`),
@@ -52,10 +52,10 @@ const demands: Record<string, Demand[]> = {
   'the password with MD5': [message('R', Buffer.from([0, 0, 0, 5, 1, 2, 3, 4]))],
   'SCRAM with one iteration': [
     sasl(10, 'SCRAM-SHA-256\0\0'),
-    // Its nonce does not go on with that of the client: a client that took it would say so before it answers.
+    // The nonce does not begin with that of the client, which must abort before it sends its proof.
     sasl(11, 'r=x,s=c2FsdA==,i=1'),
   ],
-  // The driver takes the last of several.
+  // The driver uses the last of several.
   'SCRAM with iterations given twice': scram('s=c2FsdA==,i=4096,i=1'),
   'SCRAM with iterations before the salt': scram('i=4096,s=c2FsdA==,i=1'),
   'SCRAM with more than PostgreSQL sends': scram('s=c2FsdA==,i=4096,x=1'),
@@ -105,7 +105,7 @@ onBothDatabases('the stored password of a pipe from PostgreSQL', (app) => {
       assert.match(answer.body.detail, /the step "authenticate" failed: .* in a way that reveals it/)
       assert.match(answer.body.detail, /send credentials\.password again/)
       assert.equal(answer.body.errors[0].pointer, '#/source/postgres/credentials')
-      // Nothing, or the first message of SCRAM, which does not depend on the password.
+      // Nothing, or the first SCRAM message, which does not depend on the password.
       assert.ok(thief.heard.length === demand.length - 1, String(thief.heard.length))
       assert.deepEqual(await service.load(id), stored)
       const [activity, ...others] = await tried()
@@ -139,7 +139,7 @@ onBothDatabases('the stored password of a pipe from PostgreSQL', (app) => {
     assert.equal((await patch(there, false)).status, 200)
     const passwordFor = { host: exampleHost, port: 5432 }
     assert.deepEqual(await secrets(), { credentials: login, passwordFor })
-    // Also with another user name, by a second change, and by a look that changes nothing.
+    // Also with another user name, and when an update only validates the source.
     assert.equal((await patch({ credentials: { username: 'other' }, database: 'x' }, false)).status, 200)
     assert.deepEqual((await secrets()).passwordFor, passwordFor)
     assert.equal((await patch(undefined, true)).status, 400)
@@ -150,11 +150,11 @@ onBothDatabases('the stored password of a pipe from PostgreSQL', (app) => {
     assert.match(looked.body.error, /credentials must have password, because the stored one was sent for orders-db\./)
     assert.deepEqual(thief.heard, [])
 
-    // Back where it was, in other letters.
+    // Back to the original host, in upper case.
     assert.equal((await patch({ host: exampleHost.toUpperCase(), port: 5432 }, false)).status, 200)
     assert.equal((await secrets()).passwordFor, undefined)
 
-    // The same password, for where it is now.
+    // The same password, sent for the current host.
     assert.equal((await patch(there, false)).status, 200)
     assert.equal((await patch({ credentials: { password: login.password } }, false)).status, 200)
     assert.equal((await secrets()).passwordFor, undefined)
@@ -172,22 +172,25 @@ describe('a worker of a pipe whose host was changed', () => {
     reversePrivateEndpoints: new Map(),
   }
   const secrets: SourceSecrets = { credentials: login, passwordFor: { host: exampleHost, port: 5432 } }
-  const surroundings = () => ({
+  const connectOptions = () => ({
     egress: new Egress({ allowLoopback: true, deniedAddresses: [] }),
     signal: AbortSignal.timeout(10_000),
   })
 
-  it('does not send the stored password there, nor does what looks after the source', async () => {
+  it('does not send the stored password there, nor does the cleanup of the source', async () => {
     const thief = await startThief(...inClear)
     try {
-      const place = { host: '127.0.0.1', port: thief.port, database: 'shop' }
-      const access = makePostgresAccess(place as PostgresSource, secrets, context)
-      await assert.rejects(access.open(surroundings(), { isReplication: true }), (error) => {
+      const source = { host: '127.0.0.1', port: thief.port, database: 'shop' }
+      const access = makePostgresAccess(source as PostgresSource, secrets, context)
+      await assert.rejects(access.open(connectOptions(), { isReplication: true }), (error) => {
         assert.ok(error instanceof ProbeFailure)
         assert.deepEqual([error.step, error.code, error.field], ['authenticate', 'credentials_refused', 'credentials'])
         return true
       })
-      await assert.rejects(removeOwn({ place, secrets, context }, surroundings(), { slot: 'a' }), VisitFailure)
+      await assert.rejects(
+        removeOwnObjects({ source, secrets, context }, connectOptions(), { slot: 'a' }),
+        MaintenanceFailure,
+      )
       assert.deepEqual(thief.heard, [])
     } finally {
       await thief.stop()

@@ -1,12 +1,12 @@
 // New columns against the definition of the table, which no update can change.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { leastPipes, pointersOf, serviceOfPipes, withField } from '../../test/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { leastPipes, pointersOf, serviceOfPipes, withField } from '../../test/harness/pipes.ts'
 
 const columnsOf = (...names: string[]) => names.map((name) => ({ name, type: 'UInt64' }))
 
-/** The definition of a table of the columns a, b and c, and what of it names the column b. */
+/** Definitions of a table with the columns a, b and c, with the field that refers to column b. */
 const definitions: [definition: object, pointer: string][] = [
   [{ engine: { type: 'MergeTree' }, sortingKey: ['a', 'b'] }, 'sortingKey/1'],
   [{ engine: { type: 'ReplacingMergeTree', versionColumnId: 'b' } }, 'engine/versionColumnId'],
@@ -24,7 +24,7 @@ onBothDatabases('updatePipe of a destination', (app) => {
 
   describe('200', () => {
     for (const [definition, pointer] of definitions) {
-      it(`takes columns that keep what ${pointer} names, in any order and of any type`, async () => {
+      it(`accepts columns that keep the one in ${pointer}, in any order and of any type`, async () => {
         const { patch } = await setUp(definition)
         const columns = [{ name: 'd', type: 'String' }, ...columnsOf('c', 'b', 'a')]
         const answer = await patch({ destination: { columns } })
@@ -57,7 +57,7 @@ onBothDatabases('updatePipe of a destination', (app) => {
       })
     }
 
-    it('refuses an empty list while something names columns, and tells all of it at once', async () => {
+    it('rejects an empty list while something refers to columns, and reports all of it at once', async () => {
       const { patch } = await setUp({ engine: { type: 'SummingMergeTree', columnIds: ['c'] }, sortingKey: ['a', 'b'] })
       const answer = await patch({ destination: { columns: [] } })
       assert.equal(answer.status, 400)

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { pipeTools } from '../../test/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { pipeTools } from '../../test/harness/pipes.ts'
 import { newId } from '../lib/id.ts'
-import type { SourceSecrets } from './pipe-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 const role = 'arn:aws:iam::000000000000:role/penstock-kafka'
@@ -33,7 +33,7 @@ interface Switch {
   title: string
   start: Start
   send: Record<string, unknown>
-  /** Afterwards. */
+  /** After the update. */
   authentication: string
   iamRole?: string
   credentials?: Credentials
@@ -373,7 +373,7 @@ onBothDatabases('updatePipe of a Kafka source', (app) => {
       })
     }
 
-    it('credentials that do not fit are named and not quoted', async () => {
+    it('invalid credentials are named and not quoted', async () => {
       const pipeId = await addPipe()
       const before = await load(pipeId)
       for (const [send, inside] of [

@@ -1,10 +1,10 @@
 // Credentials and authentication of a Kinesis source. Every secret in this file has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { pipeTools } from '../../test/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { pipeTools } from '../../test/harness/pipes.ts'
 import { newId } from '../lib/id.ts'
-import type { SourceSecrets } from './pipe-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 const role = 'arn:aws:iam::000000000000:role/penstock-kinesis'
@@ -152,7 +152,7 @@ onBothDatabases('updatePipe of a Kinesis source', (app) => {
       })
     }
 
-    it('an access key that does not fit is named and not quoted', async () => {
+    it('an invalid access key is named and not quoted', async () => {
       const pipeId = await addPipe(byUser)
       const before = await load(pipeId)
       for (const [send, inside] of [

@@ -2,10 +2,10 @@
 // file has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { pipeTools } from '../../test/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { pipeTools } from '../../test/harness/pipes.ts'
 import { newId } from '../lib/id.ts'
-import type { SourceSecrets } from './pipe-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 const role = 'arn:aws:iam::000000000000:role/penstock-invoices'
@@ -200,10 +200,10 @@ const refused: [title: string, start: State, send: Record<string, unknown>, fiel
     { connectionString: 'BlobEndpoint=https://northwind.example?sv=2026&sig=***&se=2027' },
     'connectionString',
   ],
-  ['a masked string comes where there is none', openAzure, { connectionString: accountMask }, 'connectionString'],
+  ['a masked string is sent without a stored one', openAzure, { connectionString: accountMask }, 'connectionString'],
 ]
 
-/** What is sent, and what may be seen of it. */
+/** Connection strings, with their masked form. */
 const masks: [sent: string, shown: string][] = [
   [accountString, accountMask],
   [signedString, signedMask],
@@ -215,7 +215,7 @@ const masks: [sent: string, shown: string][] = [
   ['AccountKey=hush1;AccountKey=hush2', 'AccountKey=***;AccountKey=***'],
   ['BlobEndpoint=https://a.example/c?sv=1&sig=hush%2B&se=2', 'BlobEndpoint=https://a.example/c?sv=1&sig=***&se=2'],
   ['BlobEndpoint=https://a.example?SIG=hush;AccountName=a', 'BlobEndpoint=https://a.example?SIG=***;AccountName=a'],
-  // Nothing is shown for its name alone: what is not plain text may have a second part in it.
+  // A known name is not enough: a value that is not plain text may have a second part in it.
   ['AccountName=a,AccountKey=hush', 'AccountName=***'],
   ['AccountName=a AccountKey=hush', 'AccountName=***'],
   ['AccountName=a&AccountKey=hush;EntityPath=orders/eu', 'AccountName=***;EntityPath=orders/eu'],
@@ -239,7 +239,7 @@ const masks: [sent: string, shown: string][] = [
   ],
 ]
 
-/** None of them is `name=value` parts, so nobody could tell what of them may be seen. */
+/** Not `name=value` parts, so they could not be masked part by part. */
 const noConnectionStrings = [
   'hush',
   'https://a.example/c?sig=hush',
@@ -310,7 +310,7 @@ onBothDatabases('updatePipe of an object storage source', (app) => {
       }
     })
 
-    it('knows two keys under the same mask apart', async () => {
+    it('distinguishes two keys with the same mask', async () => {
       const pipeId = await addPipe(azure)
       const before = await app().request('GET', path(pipeId))
       const rotated = accountString.replace('hush+key/==', 'hush+other/==')
@@ -350,7 +350,7 @@ onBothDatabases('updatePipe of an object storage source', (app) => {
       })
     }
 
-    it('secrets that do not fit are named and not quoted', async () => {
+    it('invalid secrets are named and not quoted', async () => {
       const pipeId = await addPipe(azure)
       const before = await load(pipeId)
       for (const [send, field] of [

@@ -1,8 +1,8 @@
-// Settings and scaling, each by an operation of its own: set, null and absent, as in an update of the pipe.
+// Settings and scaling, each with its own operation: set, null and absent, as in an update of the pipe.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { type Json, kinds, leastPipes, pointersOf, serviceOfPipes } from '../../test/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { type Json, kinds, leastPipes, pointersOf, serviceOfPipes } from '../../test/harness/pipes.ts'
 
 const unknownId = '00000000-0000-4000-8000-000000000000'
 
@@ -26,7 +26,7 @@ const boolean = (name: string, standard: boolean): Field => ({
   refused: ['true', 0, [], {}],
 })
 
-// Written out here and not taken from the code that they check.
+// Written out here, not imported from the code under test.
 const settings: Field[] = [
   integer('streaming_max_insert_wait_ms', 500, 60_000, 5000),
   integer('object_storage_concurrency', 1, 35, 1),
@@ -143,7 +143,7 @@ for (const { operation, part, method, fields, activity, shownIn } of parts) {
     })
 
     describe('400', () => {
-      it('refuses what does not fit, all at once, and changes nothing', async () => {
+      it('reports all invalid values at once, and changes nothing', async () => {
         const { service, change, read } = await setUp()
         const before = await read()
         for (const { name, refused } of fields) {

@@ -1,10 +1,10 @@
 // Credentials and table mappings of a PostgreSQL source. Every secret in this file has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { pipeTools } from '../../test/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { pipeTools } from '../../test/harness/pipes.ts'
 import { newId } from '../lib/id.ts'
-import type { SourceSecrets } from './pipe-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 type Json = Record<string, unknown>
@@ -42,7 +42,7 @@ interface Change {
   title: string
   add?: Json[]
   remove?: Json[]
-  /** What the pipe has afterwards, beginning with orders and customers. */
+  /** The tables after the update of a pipe with orders and customers. */
   after: Json[]
 }
 
@@ -394,7 +394,7 @@ onBothDatabases('updatePipe of a PostgreSQL source', (app) => {
       })
     }
 
-    it('tells all that is wrong with the tables at once', async () => {
+    it('reports all errors of the table mappings at once', async () => {
       const answer = await patch(await addPipe(), {
         tableMappingsToAdd: [orders, { ...items, targetTable: 'shop_customers', useCustomSortingKey: true }],
         tableMappingsToRemove: [keyOf(items)],
@@ -406,7 +406,7 @@ onBothDatabases('updatePipe of a PostgreSQL source', (app) => {
       }
     })
 
-    it('credentials must exist, and those that do not fit are not quoted', async () => {
+    it('credentials are required, and invalid ones are not quoted', async () => {
       const pipeId = await addPipe()
       const before = await load(pipeId)
       for (const [send, inside] of [

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
-import { kinds, leastPipes, pointersOf, serviceOfPipes } from '../../test/pipes.ts'
+import { kinds, leastPipes, pointersOf, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
-import type { SourceKindName, StoredPipe } from './pipe.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
+import type { StoredPipe } from './pipe.ts'
 import { insertPipe } from './store.ts'
 
 type State = StoredPipe['state']
-/** The state afterwards, or the sentence of a refusal. */
+/** The state after the command, or the error. */
 type Outcome = State | RegExp
 
 const runs = /^pipe is already running$/
@@ -15,7 +16,7 @@ const stops = /^pipe is still stopping; start it when its state is (Stopped|Paus
 const startFirst = /^pipe cannot be resynced while its state is \w+; start it first$/
 const notResync = /^a \w+ pipe cannot be resynced; only postgres pipes can$/
 
-// Written out here and not taken from the table that it checks.
+// Written out here, not imported from the table under test.
 const others: [State, start: Outcome, stop: Outcome, resync: Outcome][] = [
   ['Provisioning', runs, 'Stopped', notResync],
   ['Running', runs, 'Stopping', notResync],
@@ -42,7 +43,7 @@ const postgres: typeof others = [
 ]
 
 onBothDatabases('updatePipeState', (app) => {
-  /** A pipe that is in a state which only a runner could bring it to. */
+  /** A pipe in a state that only a runner can set. */
   async function setUp(kind: SourceKindName, state?: State) {
     const service = await serviceOfPipes(app())
     const created = await service.create(leastPipes[kind])
@@ -117,7 +118,7 @@ onBothDatabases('updatePipeState', (app) => {
     ['kafka', 'Stopping'],
     ['postgres', 'Pausing'],
   ] as const) {
-    it(`does not say that a ${kind} pipe which is being begun has stopped while somebody works on it`, async () => {
+    it(`does not show a provisioning ${kind} pipe as stopped while it has workers`, async () => {
       const { id, command } = await setUp(kind)
       const work = (expiresAt: string) =>
         app().query(

@@ -1,12 +1,13 @@
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
+import { PipeCommand, stateAfter } from '../progress/pipe-state.ts'
 import { forgetErrors } from '../progress/store.ts'
 import { requestReload } from '../progress/tables/store.ts'
 import { hasLiveWorkers } from '../progress/workers/store.ts'
-import { changePipe, loadPipeToChange } from './change-pipe.ts'
+import { changePipe } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import { PipeCommand, stateAfter } from './pipe-state.ts'
+import { loadPipeToChange } from './store.ts'
 
 export const updatePipeState = operation({
   id: 'updatePipeState',
@@ -18,8 +19,8 @@ export const updatePipeState = operation({
     '`start` starts a pipe that is stopped, paused, completed or failed. `stop` stops it and may be repeated: a pipe that is ' +
     'stopped already stays as it is. `resync` loads everything again, of a postgres pipe that runs; while the pipe is still ' +
     'loading it changes nothing.\n\n' +
-    'The answer has the state after the command. `Stopping` and `Pausing` end by themselves. A command that changes the state ' +
-    'is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. What the pipe does afterwards by itself does not.',
+    'The answer has the state after the command. `Stopping` and `Pausing` end automatically. A command that changes the state ' +
+    'is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. Later state changes by the runner do not.',
   access: 'admin',
   activity: 'pipe_state_changed',
   wakes: ['runner'],
@@ -37,7 +38,7 @@ export const updatePipeState = operation({
     const pipe = await changePipe(context, params, (pipe) => ({
       pipe: { ...pipe, state: stateAfter(pipe.kind, pipe.state, body.command, { hasWorkers }) },
     }))
-    // What was loaded once and is complete is loaded again by whoever starts it.
+    // Starting a completed load again reloads everything.
     const isReload = pipe.state === 'Resync' || (kind === 'postgres' && state === 'Completed')
     if (isReload && pipe.state !== state) {
       await requestReload(sql, { organizationId: pipe.organizationId, pipeId: id, now })

@@ -1,13 +1,13 @@
-// What holds for every pipe: each field set, null and absent, what cannot be changed, all or nothing, no-ops, activities,
-// concurrency. The rules of one kind of source are in update-pipe-<kind>.test.ts.
+// Updating a pipe of any kind: each field set, null and absent, fields that cannot be changed, all or nothing, no-ops, activities,
+// concurrency. The rules of each kind of source are in update-pipe-<kind>.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { basic, onBothDatabases } from '../../test/harness.ts'
+import { basic, onBothDatabases } from '../../test/harness/test-app.ts'
 import { openApp } from '../app.ts'
 import { newId } from '../lib/id.ts'
 import { Log } from '../lib/log.ts'
-import type { SourceKindName } from './pipe.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
 import { findPipe, insertPipe, openSecrets, sealSecrets } from './store.ts'
 
 type Json = Record<string, unknown>
@@ -17,19 +17,19 @@ const unknownId = '00000000-0000-4000-8000-000000000000'
 const pem = '-----BEGIN CERTIFICATE-----\nMIIBkTCCATegAwIBAgIU\n-----END CERTIFICATE-----'
 const text = (length: number) => 'x'.repeat(length)
 
-/** A value that does not fit, and where the answer points when that is further inside than the field itself. */
+/** An invalid value; `inside` is where the response points, if that is below the field itself. */
 type Refused = [value: unknown, inside?: string]
 
 interface Field {
   kind: SourceKindName
   path: string
   type: 'string' | 'integer' | 'boolean' | 'list'
-  /** Each comes back as it was sent. */
+  /** Each is returned as it was sent. */
   set: unknown[]
   refused: Refused[]
-  /** What null leaves: a default, nothing at all (`undefined`), or a 400 when this is not given. */
+  /** The value after null: a default, or `undefined` for none. Without this field, null is a 400. */
   afterNull?: { value: unknown }
-  /** Sent along, so that nothing but the field changes. */
+  /** Sent along, so that only the field changes. */
   alongside?: Json
 }
 
@@ -61,7 +61,7 @@ const columns = [
   { name: 'größe', type: 'Nullable(Float64)' },
 ]
 
-// The fields outside the source are the same for every kind, and one kind stands for all.
+// The fields outside the source are the same for every kind, so one kind is enough.
 const fields: Field[] = [
   {
     kind: 'kafka',
@@ -189,7 +189,7 @@ const fields: Field[] = [
     path: 'source.objectStorage.authentication',
     type: 'string',
     set: ['IAM_ROLE'],
-    // The sample follows a queue, which nobody reads without credentials.
+    // The sample has a queue, which needs credentials.
     refused: [[''], ['PLAIN'], ['CONNECTION_STRING']],
   },
   {
@@ -278,7 +278,7 @@ const fields: Field[] = [
   },
 ]
 
-/** What may be sent back and never changed, each with a value that it does not have. */
+/** Fields that may be sent back but not changed, each with a different value. */
 const immutable: [path: string, other: unknown, only?: SourceKindName][] = [
   ['id', unknownId],
   ['serviceId', unknownId],
@@ -365,7 +365,7 @@ onBothDatabases('updatePipe', (app) => {
   const patch = (pipeId: string, body: unknown, headers: Record<string, string> = {}) =>
     app().request('PATCH', path(pipeId), { body, headers })
 
-  /** A pipe of its own for a test: what the sample has, under another id. */
+  /** Copies a sample pipe under another id. */
   async function addPipe(kind: SourceKindName = 'kafka'): Promise<string> {
     const { vault } = app().app
     const sample = (await findPipe(app().sql, key(app().sample.pipeIds[kind])))!
@@ -385,7 +385,7 @@ onBothDatabases('updatePipe', (app) => {
       ({ target }) => target.includes(pipeId),
     )
 
-  /** Accepted, and a GET tells the same as the answer. */
+  /** Checks that the update is accepted and a GET returns the same pipe. */
   async function accept(pipeId: string, body: unknown): Promise<Json> {
     const answer = await patch(pipeId, body)
     assert.equal(answer.status, 200, `${short(body)}: ${answer.text}`)
@@ -408,7 +408,7 @@ onBothDatabases('updatePipe', (app) => {
     return { code, detail, pointers: errors.map((error: { pointer: string }) => error.pointer).sort() }
   }
 
-  /** Refused, and nothing at all has changed. */
+  /** Checks that the update is rejected and nothing has changed. */
   async function refuse(pipeId: string, body: unknown): Promise<Refusal> {
     const before = await get(pipeId)
     const refusal = await patchForProblem(pipeId, body)
@@ -628,7 +628,7 @@ onBothDatabases('updatePipe', (app) => {
         at('source.kafka.credentials.password', 'new-password'),
       ]
       assert.equal(bodies.length, 20)
-      // PostgreSQL may have several processes, which only its row locks keep from each other.
+      // With PostgreSQL there may be several processes, which only row locks separate.
       const log = new Log('silent', { write: () => true } as unknown as NodeJS.WritableStream)
       const second =
         app().dialect === 'postgres'
@@ -759,7 +759,7 @@ onBothDatabases('updatePipe', (app) => {
             const { code, pointers, detail } = await refuse(pipeId, body)
             assert.equal(code, 'invalid_body')
             assert.deepEqual(pointers, [pointer(`source.${other}`)])
-            assert.match(detail, new RegExp(`source.${other} does not fit: this is a ${kind} pipe`))
+            assert.match(detail, new RegExp(`source.${other} is invalid: this is a ${kind} pipe`))
           }
         }
       })
@@ -825,7 +825,7 @@ onBothDatabases('updatePipe', (app) => {
       }
     })
 
-    it('tells all that does not fit at once, with what cannot be changed', async () => {
+    it('reports all invalid fields at once, with those that cannot be changed', async () => {
       const { pointers } = await refuse(await addPipe(), {
         id: unknownId,
         name: '',
@@ -846,7 +846,7 @@ onBothDatabases('updatePipe', (app) => {
       ])
     })
 
-    it('tells all rules that the merged pipe breaks at once', async () => {
+    it('reports all rules that the merged pipe breaks at once', async () => {
       const { pointers } = await refuse(await addPipe(), {
         destination: { columns: [...columns, columns[1]] },
         fieldMappings: [{ destinationField: 'nowhere', sourceField: 'a' }],
@@ -860,7 +860,7 @@ onBothDatabases('updatePipe', (app) => {
       ])
     })
 
-    it('tells what cannot be changed together with the rules that the merged pipe breaks', async () => {
+    it('reports fields that cannot be changed together with the rules that the merged pipe breaks', async () => {
       const { pointers } = await refuse(await addPipe(), {
         state: 'Running',
         fieldMappings: [{ destinationField: 'nowhere', sourceField: 'a' }],
@@ -868,7 +868,7 @@ onBothDatabases('updatePipe', (app) => {
       assert.deepEqual(pointers, ['#/fieldMappings/0/destinationField', '#/state'])
     })
 
-    it('validates samples when asked to, and tells a source that cannot be reached', async () => {
+    it('validates samples on request, and reports a source that cannot be reached', async () => {
       for (const kind of kinds) {
         const pipeId = await addPipe(kind)
         for (const body of [{ source: { validateSamples: true } }, { name: 'a', source: { validateSamples: true } }]) {
@@ -936,7 +936,7 @@ onBothDatabases('updatePipe', (app) => {
       for (const ifMatch of [String(etag), `W/${(await get(pipeId)).headers.etag}`, '"other"']) {
         const { status, body } = await patch(pipeId, { name: 'second' }, { 'if-match': ifMatch })
         assert.equal(status, 412)
-        assert.match(body.error, /^PRECONDITION_FAILED: If-Match does not fit/)
+        assert.match(body.error, /^PRECONDITION_FAILED: If-Match does not match/)
       }
       assert.equal((await get(pipeId)).body.result.name, 'first')
       assert.equal((await activities(pipeId)).length, 1)

@@ -1,12 +1,12 @@
 import { differences, requireSomething } from '../lib/merge-patch.ts'
 import { Problem } from '../lib/problem.ts'
 import { operation } from '../operation/operation.ts'
-import { changePipe, loadPipe } from './change-pipe.ts'
+import type { PostgresSource } from '../source-shapes/postgres-source.ts'
+import { changePipe } from './change-pipe.ts'
 import { mergePipe } from './merge-pipe.ts'
 import { Pipe, PipePatch, PipePath, probeOf, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
-import type { PostgresSource } from './postgres-source.ts'
-import { findPipe, openSecrets, sealSecrets } from './store.ts'
+import { findPipe, loadPipe, openSecrets, sealSecrets } from './store.ts'
 
 function remedyFor(path: string): string | undefined {
   if (path === 'source.postgres.tableMappings') return 'send tableMappingsToAdd and tableMappingsToRemove'
@@ -69,7 +69,7 @@ export const updatePipe = operation({
       const merged = mergePipe(pipe, body, () => openSecrets(vault, pipe))
       const secrets = merged.secrets ?? openSecrets(vault, pipe)
       if (secrets.passwordFor !== undefined) {
-        // Before the attempt: it is to be seen whatever comes of it.
+        // Recorded before the attempt, so that it is visible even if the attempt fails.
         const target = { type: 'pipe', id: pipe.id, serviceId: pipe.serviceId }
         const { host, port } = merged.pipe.source as PostgresSource
         await record(

@@ -1,11 +1,11 @@
-// `validateSamples`: the source of the merged pipe is really connected to, before anything is changed.
+// `validateSamples`: connects to the source of the merged pipe before anything is changed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { examplePort, onBothDatabases } from '../../test/harness.ts'
-import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/pipes.ts'
-import { exampleHost } from '../../test/prepared-databases.ts'
+import { examplePort, onBothDatabases } from '../../test/harness/test-app.ts'
+import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { exampleHost } from '../../test/harness/prepared-databases.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
 import { type OddServer, startSilent } from '../../test/sources/odd-servers.ts'
@@ -30,7 +30,7 @@ const shopPipe = (postgres: Json = {}, source: Json = {}) => ({
   startPaused: true,
 })
 
-/** Leads to a port of this machine, but lets nothing through before it is opened. */
+/** A proxy to a local port that forwards nothing until it is opened. */
 async function gateTo(port: number) {
   const sockets = new Set<Socket>()
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
@@ -90,7 +90,7 @@ onBothDatabases('validateSamples', (app) => {
       assert.ok(!answer.text.includes('validateSamples'))
     })
 
-    it('looks without changing anything', async () => {
+    it('validates without changing anything', async () => {
       const { id } = await service.create(shopPipe())
       const stored = await service.load(id)
       const answer = await patch(id, { source: { validateSamples: true } })
@@ -104,12 +104,12 @@ onBothDatabases('validateSamples', (app) => {
       const headers = { 'idempotency-key': `key-${id}` }
       const first = await patch(id, body, headers)
       assert.equal(first.status, 200, first.text)
-      // From now on the stored source leads nowhere.
+      // From now on the stored source cannot be reached.
       assert.equal((await patch(id, { source: { postgres: { host: '127.0.0.1', port: 1 } } })).status, 200)
       assert.deepEqual((await patch(id, body, headers)).body.result, first.body.result)
     })
 
-    it('lets others change the pipe meanwhile, and checks again what has then to be stored', async () => {
+    it('lets others change the pipe during validation, and validates the merged pipe again before storing', async () => {
       const gate = await gateTo(await examplePort())
       try {
         const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: gate.port }))
@@ -131,7 +131,7 @@ onBothDatabases('validateSamples', (app) => {
   })
 
   describe('400', () => {
-    it('keeps nothing that was not checked: what others made of the pipe meanwhile is wrong', async () => {
+    it('stores nothing when the pipe that others changed during validation is invalid', async () => {
       const gate = await gateTo(await examplePort())
       try {
         const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: gate.port }))
@@ -165,7 +165,7 @@ onBothDatabases('validateSamples', (app) => {
     for (const [what, postgres, step, pointer, sentence] of failures) {
       it(`says which step failed and why, and changes nothing: ${what}`, async () => {
         const { id } = await service.create(shopPipe())
-        // That the stored password was tried at another host is recorded whatever comes of it.
+        // The attempt to use the stored password at another host is recorded even if it fails.
         const activitiesOfChanges = async () =>
           (await service.activities()).filter(({ type }) => type !== 'pipe_password_tried')
         const [stored, activities] = [await service.load(id), await activitiesOfChanges()]
@@ -192,7 +192,7 @@ onBothDatabases('validateSamples', (app) => {
       assert.equal((await service.send('GET', '')).body.result.length, before)
     })
 
-    it('tells what is wrong with the request without connecting', async () => {
+    it('reports errors of the request without connecting', async () => {
       const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: silent.port }))
       const before = silent.accepted()
       const wrong = [
@@ -211,7 +211,7 @@ onBothDatabases('validateSamples', (app) => {
       assert.equal(silent.accepted(), before)
     })
 
-    it('touches no network unless it is asked to', async () => {
+    it('does not connect by default', async () => {
       const before = silent.accepted()
       const { id } = await service.create(shopPipe({ host: '127.0.0.1', port: silent.port }))
       assert.equal(
@@ -222,7 +222,7 @@ onBothDatabases('validateSamples', (app) => {
     })
   })
 
-  describe('of records that are to fill columns', () => {
+  describe('of records against columns', () => {
     let broker: KafkaServer
     before(async () => {
       broker = await startKafkaBroker()
@@ -261,7 +261,7 @@ onBothDatabases('validateSamples', (app) => {
       startPaused: true,
     })
 
-    it('takes columns that they fill', async () => {
+    it('accepts columns that the records can fill', async () => {
       const columns = [
         { name: 'id', type: 'UInt64' },
         { name: 'customer', type: 'Nullable(String)' },
@@ -285,7 +285,7 @@ onBothDatabases('validateSamples', (app) => {
       assert.deepEqual(body.result.rows[1], { id: 8, customer: null })
     })
 
-    it('refuses columns that they cannot fill, each with its reason', async () => {
+    it('rejects columns that the records cannot fill, each with its reason', async () => {
       const columns = [
         { name: 'id', type: 'UInt64' },
         { name: 'customer', type: 'UInt8' },
@@ -325,7 +325,7 @@ onBothDatabases('validateSamples', (app) => {
     await Promise.race([accepted, sent])
     controller.abort()
     await assert.rejects(sent)
-    // Left alone, it would be asked for ten seconds.
+    // Without the abort, the attempt would take ten seconds.
     for (let wait = 0; silent.connections() > 0 && wait < 250; wait++) await new Promise((next) => setTimeout(next, 20))
     assert.equal(silent.connections(), 0)
   })

@@ -1,5 +1,4 @@
 import { type Static, Type } from '../lib/schema.ts'
-import type { Provider } from '../services/service.ts'
 
 export const EndpointId = Type.String({
   minLength: 1,
@@ -22,6 +21,7 @@ export const PrivateEndpoint = Type.Object(
   { $id: 'PrivateEndpoint', additionalProperties: false },
 )
 export type PrivateEndpoint = Static<typeof PrivateEndpoint>
+type Provider = PrivateEndpoint['cloudProvider']
 
 export const PrivateEndpointCreate = Type.Object(
   { description: Type.Optional({ ...Description, default: '' }), id: EndpointId },
@@ -44,9 +44,15 @@ const usualIds: Record<Provider, { pattern: RegExp; described: string }> = {
   },
 }
 
-/** What is unusual about the id for this provider, as a sentence; undefined when nothing is (docs/contract.md, section 4). */
+/** Describes what is unusual about the id for this provider, as a sentence; undefined for a usual id (docs/contract.md, section 4). */
 export function unusualId(provider: Provider, id: string): string | undefined {
   const { pattern, described } = usualIds[provider]
   if (pattern.test(id)) return undefined
   return `id ${JSON.stringify(id)} does not look like an endpoint of ${provider}, which is ${described}`
+}
+
+/** Number of endpoints attached to a service, and the ids of the newest, newest first. */
+export interface Attachments {
+  newestIds: string[]
+  count: number
 }

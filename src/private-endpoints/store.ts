@@ -1,7 +1,6 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Page } from '../lib/page.ts'
-import type { Provider } from '../services/service.ts'
-import type { PrivateEndpoint } from './private-endpoint.ts'
+import type { Attachments, PrivateEndpoint } from './private-endpoint.ts'
 
 const registerStatement = statement<{ organizationId: string; id: string; description: string; now: string }>(
   `INSERT INTO private_endpoints (organization_id, id, description, created_at)
@@ -42,7 +41,7 @@ const countAttachedStatement = statement<{ serviceId: string; organizationId: st
   `SELECT count(*) AS attached FROM service_private_endpoints
    WHERE service_id = :serviceId AND organization_id = :organizationId`,
 )
-// An id has no white space. Of each service the index is read from its newest end, and no further than the limit.
+// Ids contain no white space. For each service the index is read from its newest end, up to the limit.
 const attachedIdsOfPageStatement = statement<
   { organizationId: string; at: string; id: string; rows: number; limit: number },
   { service_id: string; ids: string | null }
@@ -69,7 +68,7 @@ const listStatement = statement<
    ORDER BY attached.attached_at DESC, attached.endpoint_id DESC LIMIT :rows`,
 )
 
-/** Registers the endpoint with its organization unless it is there already; returns the description that it has now. */
+/** Registers the endpoint with its organization if it is new. Returns its stored description. */
 export async function registerEndpoint(
   sql: Sql,
   endpoint: { organizationId: string; id: string; description: string; now: string },
@@ -79,7 +78,7 @@ export async function registerEndpoint(
   return (await sql.first(findDescriptionStatement, { organizationId, id }))!.description
 }
 
-/** False when the endpoint was attached to the service already. */
+/** Returns false when the endpoint is already attached to the service. */
 export async function attachEndpoint(
   sql: Sql,
   attachment: { serviceId: string; organizationId: string; id: string; now: string },
@@ -88,8 +87,8 @@ export async function attachEndpoint(
 }
 
 /**
- * The endpoint leaves the organization with the last service that used it. Returns the description that it has, or undefined
- * when it was not attached to this service.
+ * Removes the endpoint from the organization too when no other service uses it. Returns its description, or undefined when it was not
+ * attached to this service.
  */
 export async function detachEndpoint(
   sql: Sql,
@@ -102,7 +101,7 @@ export async function detachEndpoint(
   return description
 }
 
-/** Takes everything from a service; what no other service uses leaves the organization. */
+/** Detaches all endpoints of a service, and removes those from the organization that no other service uses. */
 export async function detachAllEndpoints(
   sql: Sql,
   service: { organizationId: string; serviceId: string },
@@ -134,12 +133,6 @@ async function attachedIds(
   return (await sql.all(attachedIdsStatement, { organizationId, serviceId, limit })).map(({ id }) => id)
 }
 
-/** What is attached to a service: all of it counted, and the newest by their ids, the newest first. */
-export interface Attachments {
-  newestIds: string[]
-  count: number
-}
-
 export async function findAttachments(
   sql: Sql,
   service: { organizationId: string; serviceId: string },
@@ -150,7 +143,7 @@ export async function findAttachments(
   return { newestIds, count: (await sql.first(countAttachedStatement, service))!.attached }
 }
 
-/** For a page of the services of an organization: by service, the newest first, of each no more than the limit. */
+/** For a page of services of an organization: endpoint ids by service, newest first, each up to the limit. */
 export async function attachedIdsOfPage(
   sql: Sql,
   organizationId: string,
@@ -172,7 +165,7 @@ export async function listEndpoints(
 
 const listOfOrganizationStatement = statement<
   { organizationId: string; rows: number },
-  { id: string; description: string; provider: Provider; region: string }
+  { id: string; description: string; provider: PrivateEndpoint['cloudProvider']; region: string }
 >(
   `SELECT private_endpoints.id, private_endpoints.description, services.provider, services.region
    FROM private_endpoints JOIN services ON services.id =
@@ -183,7 +176,7 @@ const listOfOrganizationStatement = statement<
    ORDER BY private_endpoints.created_at DESC, private_endpoints.id DESC LIMIT :rows`,
 )
 
-/** Each once, the newest first, with the provider and the region of the service that it was attached to first. */
+/** Each endpoint once, newest first, with provider and region of the service it was attached to first. */
 export async function listEndpointsOfOrganization(
   sql: Sql,
   organizationId: string,

@@ -5,7 +5,7 @@ import { addLosses, lossReason } from './losses.ts'
 const shown = (...found: Parameters<typeof addLosses>[1]): string =>
   lossReason(found.reduce<string | null>((kept, loss) => addLosses(kept, [loss]), null)) ?? ''
 
-it('counts what is found again once, and more of it when more is lost by then', () => {
+it('counts a repeated loss once, and adds the difference when it has grown', () => {
   const at = (key: string, atMost: number) => ({ reason: 'gone', records: { atMost }, key })
   assert.match(shown(at('t/0 1', 5), at('t/0 1', 5), at('t/1 1', 2)), /^gone; up to 7 records are missing/)
   assert.match(shown(at('t/0 1', 5), at('t/1 1', 2), at('t/0 1', 8), at('t/0 1', 5)), /^gone; up to 10 records/)

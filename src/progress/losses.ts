@@ -1,23 +1,23 @@
-// Records that a pipe could not read before its source lost them. They stay told until the pipe is started again.
+// Records that the source lost before the pipe read them. Reported until the pipe is started again.
 import { countOf } from '../lib/count-text.ts'
 import type { LostRecords } from '../sources/source.ts'
-import { tellable } from './texts.ts'
+import { storableText } from './texts.ts'
 
 const mostLosses = 20
 const mostKeys = 200
 
 interface KeptLoss extends Pick<LostRecords, 'reason' | 'records'> {
-  /** How many were counted under each key. */
+  /** Lost records by key. */
   keys?: Record<string, number>
 }
 
-/** A topic or stream has one loss for all its partitions. */
+/** Merges losses with the same reason: a topic or stream has one for all its partitions. */
 export function addLosses(kept: string | null, losses: LostRecords[]): string {
   const all = lossesOf(kept)
   for (const { reason, records, key } of losses) {
-    const same = all.find((loss) => loss.reason === tellable(reason))
+    const same = all.find((loss) => loss.reason === storableText(reason))
     const before = key === undefined ? undefined : same?.keys?.[key]
-    const loss: KeptLoss = same ?? { reason: tellable(reason), ...(records && { records }) }
+    const loss: KeptLoss = same ?? { reason: storableText(reason), ...(records && { records }) }
     if (!same) all.push(loss)
     else if (before === undefined) loss.records = joinCounts(loss.records, records)
     else if (numberOf(records) > before) loss.records = joinCounts(loss.records, without(records, before))

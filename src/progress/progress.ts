@@ -1,11 +1,13 @@
-// How far a pipe has come and what it has done, as its runner keeps it and as the API shows it.
+// Shapes of the metrics and rejected rows of a pipe.
 import { nullable, type Static, Type } from '../lib/schema.ts'
-import { PipeState } from '../pipes/pipe-state.ts'
+import { PipeState } from './pipe-state.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
-const moment = (description: string) => nullable(Type.String({ format: 'date-time', description }))
+const timestamp = (description: string) => nullable(Type.String({ format: 'date-time', description }))
 
-/** Of the last hour, in the answer: one entry for each minute in which something happened. */
+export type PipeKey = { organizationId: string; serviceId: string; pipeId: string }
+
+/** The response covers the last hour, with an entry for each minute that has activity. */
 export const shownMinutes = 60
 
 const Throughput = Type.Object(
@@ -71,18 +73,18 @@ export const PipeMetrics = Type.Object(
     ),
     freshnessSeconds: nullable(
       count(
-        'Seconds since the moment up to which the source is known to be delivered: when nothing more waited there, or the time of ' +
+        'Seconds since the time up to which the source is known to be delivered: when nothing more waited there, or the time of ' +
           'the newest delivered record. It grows while nothing is delivered; null before it is known, and of a pipe that is `Completed`.',
       ),
     ),
-    lastInsertAt: moment('When the engine last took a batch.'),
+    lastInsertAt: timestamp('When the engine last took a batch.'),
     lastError: nullable(
       Type.String({
         description: 'The last error, as a sentence; null when its cause is gone, or the pipe was started again.',
       }),
     ),
-    lastErrorAt: moment('When that was.'),
-    replayRequestedAt: moment('Since when refused rows wait to be tried again; null when none do.'),
+    lastErrorAt: timestamp('When that was.'),
+    replayRequestedAt: timestamp('Since when rejected rows wait to be tried again; null when none do.'),
     workers: Type.Array(
       Type.Object(
         {
@@ -109,7 +111,7 @@ export const PipeBadRow = Type.Object(
     at: Type.String({ format: 'date-time', description: 'When it was refused.' }),
     partition: Type.String(),
     position: Type.String({ description: 'Where it stands in the source.' }),
-    reason: Type.String({ description: 'What is wrong with it, in the words of the engine.' }),
+    reason: Type.String({ description: 'The error message of the engine.' }),
     raw: Type.String({ description: 'The row as it came; its first 10,000 characters.' }),
     isCut: Type.Boolean({ description: 'Whether the row goes on after that.' }),
   },

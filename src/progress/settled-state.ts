@@ -1,26 +1,28 @@
-// The state of a pipe as its workers make it. A command that came meanwhile wins: only states that the runner ends, or that
-// pipes have while they run, are ever left by it.
-import type { PipeState } from '../pipes/pipe-state.ts'
-import type { WorkerPhase } from '../runner/worker.ts'
+// Derives the state of a pipe from its workers. A concurrent command wins: this changes only running states and states that the runner
+// ends.
+
+import type { PipeState } from './pipe-state.ts'
 
 export type WorkerState = 'starting' | 'running' | 'modifying' | 'degraded' | 'completed'
 
+export type WorkerPhase = 'setup' | 'snapshot' | 'resync'
+
 export interface WorkerOfPipe {
-  slot: number
-  slots: number
+  workerIndex: number
+  workerCount: number
   state: WorkerState
   reason: string | null
-  /** What it does before it merely follows its source, or beside that. */
+  /** Work before or besides reading the source continuously, or null. */
   phase: WorkerPhase | null
   pipeVersion: number
-  /** Its lease is not over. */
+  /** Its lease has not expired. */
   isHeld: boolean
 }
 
 export interface SettledState {
   state: PipeState
   reason: string | null
-  /** Nobody works on the pipe any more. */
+  /** The pipe has no workers left. */
   isAtRest: boolean
 }
 
@@ -28,7 +30,7 @@ const ends: Partial<Record<PipeState, PipeState>> = { Stopping: 'Stopped', Pausi
 
 const phases: Record<WorkerPhase, PipeState> = { setup: 'Setup', snapshot: 'Snapshot', resync: 'Resync' }
 
-/** What pipes are in while workers are to work on them. */
+/** States in which a pipe should have workers. */
 export const workingStates: readonly PipeState[] = [
   'Provisioning',
   'Setup',
@@ -39,38 +41,38 @@ export const workingStates: readonly PipeState[] = [
   'Degraded',
 ]
 
-/** Somebody works there, or is about to. */
+/** The worker runs, or is about to. */
 export function isLive({ state, isHeld }: Pick<WorkerOfPipe, 'state' | 'isHeld'>): boolean {
   return isHeld && state !== 'completed'
 }
 
-/** A slot that has loaded everything is not worked on again, unless the pipe has changed since. */
+/** A worker that has loaded everything is not started again, unless the pipe has changed since. */
 export function isCompleted(worker: Pick<WorkerOfPipe, 'state' | 'pipeVersion'>, pipeVersion: number): boolean {
   return worker.state === 'completed' && worker.pipeVersion === pipeVersion
 }
 
-/** Whoever has the first slot is to try refused rows again, also when everything was loaded. */
+/** The first worker must replay rejected rows, also when everything was loaded. */
 export function awaitsReplay(
   { replayRequestedAt }: { replayRequestedAt: string | null },
-  workers: Pick<WorkerOfPipe, 'slot' | 'isHeld'>[],
+  workers: Pick<WorkerOfPipe, 'workerIndex' | 'isHeld'>[],
 ): boolean {
-  return replayRequestedAt !== null && workers.some(({ slot, isHeld }) => slot === 0 && isHeld)
+  return replayRequestedAt !== null && workers.some(({ workerIndex, isHeld }) => workerIndex === 0 && isHeld)
 }
 
-export interface PipeToJudge {
+export interface PipeSummary {
   state: PipeState
   version: number
-  slots: number
+  workerCount: number
   replayRequestedAt: string | null
-  /** Records are missing that no longer can be read. */
+  /** Set when records are missing that can no longer be read. */
   lossReason: string | null
   rowsWritten: number
-  /** And not taken since. */
+  /** Without those that a replay has inserted since. */
   rowsRejected: number
 }
 
-/** Of a pipe that has loaded everything, and not all of it. */
-function rejectionReason({ rowsRejected, rowsWritten }: PipeToJudge): string | null {
+/** Reason of a completed pipe that has rejected rows. */
+function rejectionReason({ rowsRejected, rowsWritten }: PipeSummary): string | null {
   if (rowsRejected === 0) return null
   const rejected = rowsRejected === 1 ? '1 row or file was' : `${rowsRejected} rows or files were`
   const written = rowsWritten === 0 ? 'nothing was written' : `${rowsWritten} rows were written`
@@ -78,15 +80,15 @@ function rejectionReason({ rowsRejected, rowsWritten }: PipeToJudge): string | n
 }
 
 /** Undefined: the state stays as it is. */
-export function settledState(pipe: PipeToJudge, workers: WorkerOfPipe[]): SettledState | undefined {
+export function settledState(pipe: PipeSummary, workers: WorkerOfPipe[]): SettledState | undefined {
   const end = ends[pipe.state]
   if (end) {
     return workers.some(isLive) ? undefined : { state: end, reason: null, isAtRest: true }
   }
   if (!workingStates.includes(pipe.state)) return undefined
-  const present = workers.filter(({ slots }) => slots === pipe.slots)
+  const present = workers.filter(({ workerCount }) => workerCount === pipe.workerCount)
   const completed = present.filter((worker) => isCompleted(worker, pipe.version))
-  if (completed.length === pipe.slots && !awaitsReplay(pipe, workers)) {
+  if (completed.length === pipe.workerCount && !awaitsReplay(pipe, workers)) {
     return { state: 'Completed', reason: rejectionReason(pipe), isAtRest: true }
   }
 
@@ -97,7 +99,7 @@ export function settledState(pipe: PipeToJudge, workers: WorkerOfPipe[]): Settle
   const phase = live.find(({ phase }) => phase !== null)?.phase
   if (phase) return { state: phases[phase], reason: null, isAtRest: false }
   const atWork = present.filter((worker) => completed.includes(worker) || (worker.isHeld && worker.state === 'running'))
-  if (atWork.length < pipe.slots) return undefined
+  if (atWork.length < pipe.workerCount) return undefined
   return pipe.lossReason === null
     ? { state: 'Running', reason: null, isAtRest: false }
     : { state: 'Degraded', reason: pipe.lossReason, isAtRest: false }

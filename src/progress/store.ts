@@ -1,18 +1,19 @@
-// How far pipes have come and what they have done. Whatever a worker writes is written under the lock of its organization and
-// only while its place is its own: a claim takes the same lock, so of two who believe to have a place, one is refused.
+// Progress of pipes: positions, deliveries, counters and errors. Workers write under the lock of the organization and only while they
+// hold their lease. A claim takes the same lock, so of two processes that believe to hold a lease, one is rejected.
 
 import { type Sql, statement } from '../database/sql.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 import { lockOrganization } from '../organizations/store.ts'
-import type { DeliveryRange, NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from '../runner/delivery.ts'
-import type { Claim, CounterChanges } from '../runner/worker.ts'
 import type { finishedPosition, LostRecords } from '../sources/source.ts'
 import { claimAll, finishClaim, isFinished } from './claims/store.ts'
+import type { Claim, DeliveryRange, NewDelivery, StoredDelivery, StoredPosition } from './delivery.ts'
 import { addLosses, lossText } from './losses.ts'
+import type { CounterChanges } from './pipe-counters.ts'
 import { addRejections, replaceRejections } from './rejections/store.ts'
-import { fromKept, tellable, toKept } from './texts.ts'
+import { fromKept, storableText, toKept } from './texts.ts'
 
-/** The place of one worker. Another claim of the same slot has another epoch. */
-export type WorkerLease = { organizationId: string; pipeId: string; slot: number; epoch: number }
+/** The right of one worker to work. Each claim of the same worker index has another epoch. */
+export type WorkerLease = { organizationId: string; pipeId: string; workerIndex: number; epoch: number }
 
 type LeaseValues = { pipeId: string; slot: number; epoch: number }
 
@@ -31,7 +32,7 @@ const setPositionStatement = statement<{
   offsetBytes: number | null
   epoch: number
 }>(
-  // Who has claimed it keeps it.
+  // A claimed partition keeps its owner.
   `INSERT INTO pipe_positions (pipe_id, partition, position, within, offset_bytes, epoch)
    VALUES (:pipeId, :partition, :position, :within, :offsetBytes, :epoch)
    ON CONFLICT (pipe_id, partition) DO UPDATE SET position = excluded.position, within = excluded.within,
@@ -44,13 +45,13 @@ const listDeliveriesStatement = statement<{ pipeId: string }, DeliveryRow>(
 const beginStatement = statement<
   LeaseValues & { id: string; slots: number; number: number; ranges: string; shape: string | null }
 >(
-  // Sent again when nobody knows whether it was stored: the second time changes nothing that matters.
+  // Repeated when it is unknown whether the first write was stored; the repetition has no effect.
   `INSERT INTO pipe_deliveries (pipe_id, id, slot, slots, epoch, number, ranges, shape)
    VALUES (:pipeId, :id, :slot, :slots, :epoch, :number, :ranges, :shape)
    ON CONFLICT (pipe_id, id) DO UPDATE SET slot = excluded.slot, slots = excluded.slots, epoch = excluded.epoch,
      number = excluded.number`,
 )
-const refuseStatement = statement<{ pipeId: string; id: string; badRows: string }>(
+const rejectStatement = statement<{ pipeId: string; id: string; badRows: string }>(
   'UPDATE pipe_deliveries SET bad_rows = :badRows WHERE pipe_id = :pipeId AND id = :id',
 )
 const markDoneStatement = statement<{ pipeId: string; id: string }>(
@@ -59,7 +60,7 @@ const markDoneStatement = statement<{ pipeId: string; id: string }>(
 const removeDeliveryStatement = statement<{ pipeId: string; id: string }>(
   'DELETE FROM pipe_deliveries WHERE pipe_id = :pipeId AND id = :id',
 )
-const addFiguresStatement = statement<
+const addCountersStatement = statement<
   { pipeId: string; lastInsertAt: string | null } & { [Name in keyof CounterChanges]: number }
 >(
   `INSERT INTO pipe_figures (pipe_id, rows_read, bytes_read, rows_written, bytes_written, rows_refused, rows_replayed,
@@ -105,13 +106,13 @@ const forgetErrorStatement = statement<{ pipeId: string }>(
   'UPDATE pipe_figures SET last_error = NULL, last_error_at = NULL, losses = NULL WHERE pipe_id = :pipeId',
 )
 const setReplayErrorStatement = statement<{ pipeId: string; reason: string | null }>(
-  // One that succeeded takes back what an earlier one reported.
+  // A successful replay clears the error of an earlier one.
   `UPDATE pipe_figures SET replay_error = :reason,
      last_error = CASE WHEN last_error = replay_error THEN NULL ELSE last_error END,
      last_error_at = CASE WHEN last_error = replay_error THEN NULL ELSE last_error_at END
    WHERE pipe_id = :pipeId`,
 )
-const tellRemadeStatement = statement<{ pipeId: string; reason: string; now: string }>(
+const reportRecreatedStatement = statement<{ pipeId: string; reason: string; now: string }>(
   `UPDATE pipe_figures SET last_error = :reason, last_error_at = :now WHERE pipe_id = :pipeId AND rows_written > 0`,
 )
 const lossesStatement = statement<{ pipeId: string }, { losses: string | null }>(
@@ -130,7 +131,7 @@ const setRetainedStatement = statement<{ pipeId: string; retainedBytes: number }
    ON CONFLICT (pipe_id) DO UPDATE SET retained_bytes = excluded.retained_bytes`,
 )
 const keepDeliveredStatement = statement<{ pipeId: string }>(
-  // Where one worker does not know, or there are no figures, what was known last stays.
+  // Unless all workers report it and the pipe has a row, the last value stays.
   `UPDATE pipe_figures SET delivered_until = (SELECT min(delivered_until) FROM pipe_workers WHERE pipe_id = :pipeId)
    WHERE pipe_id = :pipeId
      AND NOT EXISTS (SELECT 1 FROM pipe_workers WHERE pipe_id = :pipeId AND delivered_until IS NULL)
@@ -163,22 +164,22 @@ interface DeliveryRow {
 const finished: typeof finishedPosition = 'finished'
 const keptThroughputMs = 25 * 3_600_000
 
-/** Holds the organization until the transaction ends. Undefined when the place is another's by now, or the pipe is gone. */
+/** Locks the organization until the transaction ends. Undefined when the lease is lost or the pipe was deleted. */
 export async function lockLease(
   sql: Sql,
-  place: WorkerLease,
+  lease: WorkerLease,
 ): Promise<{ slots: number; reason: string | null } | undefined> {
-  await lockOrganization(sql, place.organizationId)
-  const { pipeId, slot, epoch } = place
-  return sql.first(leaseStatement, { pipeId, slot, epoch })
+  await lockOrganization(sql, lease.organizationId)
+  const { pipeId, workerIndex, epoch } = lease
+  return sql.first(leaseStatement, { pipeId, slot: workerIndex, epoch })
 }
 
-/** Of the whole pipe, without partitions that are finished. */
+/** Of all workers of the pipe, without finished partitions. */
 export async function listPositions(sql: Sql, pipeId: string): Promise<StoredPosition[]> {
   return (await sql.all(listPositionsStatement, { pipeId })).map((row) => ({
     partition: fromKept(row.partition),
     position: fromKept(row.position),
-    ...(row.slot === null ? {} : { slot: row.slot }),
+    ...(row.slot === null ? {} : { workerIndex: row.slot }),
     ...(row.within === null ? {} : { within: fromKept(row.within) }),
     ...(row.offset_bytes === null ? {} : { offsetBytes: row.offset_bytes }),
   }))
@@ -187,37 +188,37 @@ export async function listPositions(sql: Sql, pipeId: string): Promise<StoredPos
 export async function listDeliveries(sql: Sql, pipeId: string): Promise<StoredDelivery[]> {
   return (await sql.all(listDeliveriesStatement, { pipeId })).map((row) => ({
     id: row.id,
-    slot: row.slot,
-    slots: row.slots,
+    workerIndex: row.slot,
+    workerCount: row.slots,
     number: row.number,
     ranges: JSON.parse(row.ranges) as DeliveryRange[],
     ...(row.shape === null ? {} : { shape: row.shape }),
-    ...(row.bad_rows === null ? {} : { badRows: JSON.parse(row.bad_rows) as RefusedRow[] }),
+    ...(row.bad_rows === null ? {} : { badRows: JSON.parse(row.bad_rows) as RejectedRow[] }),
     isDone: row.is_done === 1,
   }))
 }
 
-/** The writes of a worker say whether they were made: false when the place is not its own any more. */
+/** The writes of a worker return false when it has lost its lease. */
 export async function setPositions(
   sql: Sql,
-  { place, positions, now }: { place: WorkerLease; positions: StoredPosition[]; now: string },
+  { lease, positions, now }: { lease: WorkerLease; positions: StoredPosition[]; now: string },
 ): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  await storePositions(sql, place, positions, now)
+  if (!(await lockLease(sql, lease))) return false
+  await storePositions(sql, lease, positions, now)
   return true
 }
 
 export interface LossesToKeep {
-  place: WorkerLease
+  lease: WorkerLease
   positions: StoredPosition[]
   losses: LostRecords[]
   now: string
 }
 
-export async function keepLosses(sql: Sql, { place, positions, losses, now }: LossesToKeep): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  const { pipeId } = place
-  await storePositions(sql, place, positions, now)
+export async function keepLosses(sql: Sql, { lease, positions, losses, now }: LossesToKeep): Promise<boolean> {
+  if (!(await lockLease(sql, lease))) return false
+  const { pipeId } = lease
+  await storePositions(sql, lease, positions, now)
   const last = losses.at(-1)
   if (!last) return true
   const kept = await sql.first(lossesStatement, { pipeId })
@@ -226,37 +227,37 @@ export async function keepLosses(sql: Sql, { place, positions, losses, now }: Lo
   return true
 }
 
-/** Forgets the last error and what was lost: whoever starts the pipe again knows of them. Call with the organization locked. */
+/** Clears the last error and the losses, on a start or resync by the user. Call with the organization locked. */
 export async function forgetErrors(sql: Sql, pipeId: string): Promise<void> {
   await sql.run(forgetErrorStatement, { pipeId })
 }
 
-/** Of each partition, in their order. Undefined when the place is another's by now. */
+/** One claim per partition, in their order. Undefined when the lease is lost. */
 export async function claimPositions(
   sql: Sql,
-  { place, partitions }: { place: WorkerLease; partitions: string[] },
+  { lease, partitions }: { lease: WorkerLease; partitions: string[] },
 ): Promise<Claim[] | undefined> {
-  const held = await lockLease(sql, place)
+  const held = await lockLease(sql, lease)
   if (!held) return undefined
-  const { pipeId, slot, epoch } = place
+  const { pipeId, workerIndex, epoch } = lease
   const names = partitions.map((partition) => ({ pipeId, partition: toKept(partition) }))
-  return claimAll(sql, names, { slot, slots: held.slots, epoch })
+  return claimAll(sql, names, { slot: workerIndex, slots: held.slots, epoch })
 }
 
 export interface DeliveryToBegin {
-  place: WorkerLease
+  lease: WorkerLease
   delivery: NewDelivery
 }
 
-export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBegin): Promise<boolean> {
-  const held = await lockLease(sql, place)
+export async function beginDelivery(sql: Sql, { lease, delivery }: DeliveryToBegin): Promise<boolean> {
+  const held = await lockLease(sql, lease)
   if (!held) return false
-  const { pipeId, slot, epoch } = place
+  const { pipeId, workerIndex, epoch } = lease
   const { id, number, ranges, shape = null } = delivery
   await sql.run(beginStatement, {
     pipeId,
     id,
-    slot,
+    slot: workerIndex,
     slots: held.slots,
     epoch,
     number,
@@ -266,46 +267,46 @@ export async function beginDelivery(sql: Sql, { place, delivery }: DeliveryToBeg
   return true
 }
 
-export interface DeliveryToRefuse {
-  place: WorkerLease
+export interface DeliveryToReject {
+  lease: WorkerLease
   deliveryId: string
-  badRows: RefusedRow[]
+  badRows: RejectedRow[]
 }
 
-export async function refuseRows(sql: Sql, { place, deliveryId, badRows }: DeliveryToRefuse): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  await sql.run(refuseStatement, { pipeId: place.pipeId, id: deliveryId, badRows: JSON.stringify(badRows) })
+export async function rejectRows(sql: Sql, { lease, deliveryId, badRows }: DeliveryToReject): Promise<boolean> {
+  if (!(await lockLease(sql, lease))) return false
+  await sql.run(rejectStatement, { pipeId: lease.pipeId, id: deliveryId, badRows: JSON.stringify(badRows) })
   return true
 }
 
 export interface DeliveriesToFinish {
-  place: WorkerLease
+  lease: WorkerLease
   done: string[]
   behind: string[]
   positions: StoredPosition[]
-  figures: CounterChanges
+  counters: CounterChanges
   now: string
 }
 
 export async function finishDeliveries(sql: Sql, change: DeliveriesToFinish): Promise<boolean> {
-  const { place, done, behind, positions, figures, now } = change
-  if (!(await lockLease(sql, place))) return false
-  const { pipeId } = place
+  const { lease, done, behind, positions, counters, now } = change
+  if (!(await lockLease(sql, lease))) return false
+  const { pipeId } = lease
   let changed = 0
   for (const id of done) changed += await sql.run(markDoneStatement, { pipeId, id })
   for (const id of behind) changed += await sql.run(removeDeliveryStatement, { pipeId, id })
-  await storePositions(sql, place, positions, now)
-  // The same again, because nobody knew whether it was stored, counts nothing twice.
-  if (changed > 0 || done.length + behind.length === 0) await addCounters(sql, pipeId, figures, now)
+  await storePositions(sql, lease, positions, now)
+  // A repeated write, after an unknown outcome, does not count twice.
+  if (changed > 0 || done.length + behind.length === 0) await addCounters(sql, pipeId, counters, now)
   return true
 }
 
-async function storePositions(sql: Sql, place: WorkerLease, positions: StoredPosition[], now: string): Promise<void> {
-  const { pipeId, epoch } = place
+async function storePositions(sql: Sql, lease: WorkerLease, positions: StoredPosition[], now: string): Promise<void> {
+  const { pipeId, epoch } = lease
   for (const { partition, position, within, offsetBytes = null } of positions) {
     const name = { pipeId, partition: toKept(partition) }
     if (position === finished && (await finishClaim(sql, name, now))) continue
-    // Sent again when nobody knew whether it was stored: what is finished stays so.
+    // A repeated write, after an unknown outcome: a finished partition stays finished.
     if ((position === finished || within !== undefined) && (await isFinished(sql, name))) continue
     await sql.run(setPositionStatement, {
       ...name,
@@ -318,51 +319,54 @@ async function storePositions(sql: Sql, place: WorkerLease, positions: StoredPos
 }
 
 /** Call with the organization locked. */
-export async function addCounters(sql: Sql, pipeId: string, figures: CounterChanges, now: string): Promise<void> {
-  const { rowsRead, bytesRead, rowsWritten, rowsRefused, inserts } = figures
-  await sql.run(addFiguresStatement, { pipeId, ...figures, lastInsertAt: inserts > 0 ? now : null })
+export async function addCounters(sql: Sql, pipeId: string, counters: CounterChanges, now: string): Promise<void> {
+  const { rowsRead, bytesRead, rowsWritten, rowsRefused, inserts } = counters
+  await sql.run(addCountersStatement, { pipeId, ...counters, lastInsertAt: inserts > 0 ? now : null })
   if (rowsRefused > 0) await addRejections(sql, pipeId, rowsRefused, now)
   if (rowsRead + bytesRead + rowsWritten + rowsRefused === 0) return
   const minute = `${now.slice(0, 16)}:00.000Z`
   await sql.run(addThroughputStatement, { pipeId, minute, rowsRead, bytesRead, rowsWritten, rowsRefused })
 }
 
-/** What a replay has left in the engine, by the day (UTC) of its rejection. */
+/** Rejected rows left in the engine after a replay, by UTC day of their rejection. */
 export async function setRejections(
   sql: Sql,
-  { place, countByDay }: { place: WorkerLease; countByDay: Record<string, number> },
+  { lease, countByDay }: { lease: WorkerLease; countByDay: Record<string, number> },
 ): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  await replaceRejections(sql, place.pipeId, countByDay)
+  if (!(await lockLease(sql, lease))) return false
+  await replaceRejections(sql, lease.pipeId, countByDay)
   return true
 }
 
 /** Call with the organization locked. */
 export async function setLastError(sql: Sql, error: { pipeId: string; reason: string; now: string }): Promise<void> {
-  await sql.run(setErrorStatement, { ...error, reason: tellable(error.reason) })
+  await sql.run(setErrorStatement, { ...error, reason: storableText(error.reason) })
 }
 
-/** The reason, as it was kept, no longer holds for one worker. It stays while another has it, as does an error that came since. Call with the organization locked. */
+/**
+ * Clears the error with this reason, unless another worker still has the reason or a newer error was stored.
+ * Call with the organization locked.
+ */
 export async function clearLastError(sql: Sql, error: { pipeId: string; reason: string }): Promise<void> {
   await sql.run(clearErrorStatement, error)
 }
 
-/** How a replay ended, with null when it succeeded. Call with the organization locked. */
+/** `reason` is null when the replay succeeded. Call with the organization locked. */
 export async function setReplayError(
   sql: Sql,
   { pipeId, reason, now }: { pipeId: string; reason: string | null; now: string },
 ): Promise<void> {
-  await sql.run(setReplayErrorStatement, { pipeId, reason: reason === null ? null : tellable(reason) })
+  await sql.run(setReplayErrorStatement, { pipeId, reason: reason === null ? null : storableText(reason) })
   if (reason !== null) await setLastError(sql, { pipeId, reason, now })
 }
 
-/** Says of a table that was just made that it is not the first one, if rows were written before. Whether it is so. */
-export async function tellRemadeTable(
+/** Stores an error if the table was created although rows were written before; true in that case. */
+export async function reportRecreatedTable(
   sql: Sql,
-  { place, reason, now }: { place: WorkerLease; reason: string; now: string },
+  { lease, reason, now }: { lease: WorkerLease; reason: string; now: string },
 ): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  return (await sql.run(tellRemadeStatement, { pipeId: place.pipeId, reason: tellable(reason), now })) > 0
+  if (!(await lockLease(sql, lease))) return false
+  return (await sql.run(reportRecreatedStatement, { pipeId: lease.pipeId, reason: storableText(reason), now })) > 0
 }
 
 /** Call with the organization locked. */
@@ -371,7 +375,7 @@ export async function setDelivery(
   delivery: { pipeId: string; delivery: string; reason: string | null },
 ): Promise<void> {
   const { reason } = delivery
-  await sql.run(setDeliveryStatement, { ...delivery, reason: reason === null ? null : tellable(reason) })
+  await sql.run(setDeliveryStatement, { ...delivery, reason: reason === null ? null : storableText(reason) })
 }
 
 /** Call with the organization locked. */
@@ -379,12 +383,12 @@ export async function setRetained(sql: Sql, retained: { pipeId: string; retained
   await sql.run(setRetainedStatement, retained)
 }
 
-/** Of the pipe, what is true of each of its workers. */
+/** Sets the pipe's `delivered_until` to the earliest of its workers. */
 export async function keepDelivered(sql: Sql, pipeId: string): Promise<void> {
   await sql.run(keepDeliveredStatement, { pipeId })
 }
 
-/** What nobody is shown any more, a thousand minutes at most; returns how many. */
+/** Deletes at most 1000 minutes that are no longer shown; returns how many. */
 export async function forgetOldThroughput(sql: Sql, { now }: { now: string }): Promise<number> {
   const before = new Date(Date.parse(now) - keptThroughputMs).toISOString()
   return sql.run(forgetThroughputStatement, { before, rows: 1000 })

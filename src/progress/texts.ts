@@ -1,14 +1,13 @@
-// Names in a source, such as the keys of objects, may hold what our database cannot: NUL, and halves of surrogate pairs. Whatever
-// is kept of such a name goes through here.
+// Encodes names from a source, such as object keys, for the database, which cannot store NUL and lone surrogates.
 
-const longestTold = 1_000
+const maxTextLength = 1_000
 
-/** For people: what cannot be kept is replaced, and what is too long is cut. */
-export function tellable(text: string): string {
-  return text.slice(0, longestTold).replaceAll('\0', '\ufffd').toWellFormed()
+/** For people: replaces characters that cannot be stored, and cuts long texts. */
+export function storableText(text: string): string {
+  return text.slice(0, maxTextLength).replaceAll('\0', '\ufffd').toWellFormed()
 }
 
-/** For `fromKept`, which gives back exactly the same. Nearly always it is kept as it is. */
+/** Reversed by `fromKept`. Most texts are stored unchanged. */
 export function toKept(text: string): string {
   const isKeptAsIs = text.isWellFormed() && !text.includes('\0') && !isJson(text)
   return isKeptAsIs ? text : JSON.stringify(text)

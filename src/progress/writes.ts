@@ -1,4 +1,4 @@
-// What the runner writes, by name, for the list of writes.
+// Writes of the runner, by name, for the list of database writes.
 import type { WriteContext } from '../database/database.ts'
 import { reportEngine } from '../services/store.ts'
 import * as claims from './claims/store.ts'
@@ -19,10 +19,10 @@ export const progressWrites = {
   keepLosses: withSql(progress.keepLosses),
   claimPositions: withSql(progress.claimPositions),
   beginDelivery: withSql(progress.beginDelivery),
-  refuseRows: withSql(progress.refuseRows),
+  rejectRows: withSql(progress.rejectRows),
   finishDeliveries: withSql(progress.finishDeliveries),
   setRejections: withSql(progress.setRejections),
-  tellRemadeTable: withSql(progress.tellRemadeTable),
+  reportRecreatedTable: withSql(progress.reportRecreatedTable),
   saveTable: withSql(tables.saveTable),
   requestOwnReload: withSql(tables.requestOwnReload),
   removeTable: withSql(tables.removeTable),
@@ -32,7 +32,7 @@ export const progressWrites = {
   claimWorkers: withSql(workers.claimWorkers),
   reportRunner: withSql(runners.reportRunner),
   keepDoing: withSql(runners.keepDoing),
-  tellWorker: withSql(workers.tellWorker),
+  reportWorker: withSql(workers.reportWorker),
   settlePipe: withSql(workers.settlePipe),
   releaseWorkers: withSql(workers.releaseWorkers),
   failPipe: withSql(workers.failPipe),

@@ -11,7 +11,7 @@ import {
   pipeProgressFamilies,
   serviceFamilies,
 } from './prometheus.ts'
-import { countKeys, countLeftovers, countMembers, countPipes, listPipeProgress, listServiceFigures } from './store.ts'
+import { countKeys, countLeftovers, countMembers, countPipes, listPipeProgress, listServiceMetrics } from './store.ts'
 
 export const getOrganizationPrometheus = operation({
   id: 'getOrganizationPrometheus',
@@ -20,7 +20,7 @@ export const getOrganizationPrometheus = operation({
   tag: 'Prometheus',
   summary: 'Get organization metrics',
   description:
-    'Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which ' +
+    'Metrics of the organization for a Prometheus server: its services and their states, how many pipes they have in which ' +
     'state, the state of each pipe and what it has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
     'newest pipes.',
   access: 'developer',
@@ -45,7 +45,7 @@ export const getOrganizationPrometheus = operation({
     ]),
   },
   async run({ sql, now }, { params: { organizationId } }) {
-    const services = await listServiceFigures(sql, organizationId, maxListed)
+    const services = await listServiceMetrics(sql, organizationId, maxListed)
     const pipes = await countPipes(sql, organizationId, maxListed)
     const progress = await listPipeProgress(sql, { organizationId, now, limit: maxListed })
     const leftovers = await countLeftovers(sql, organizationId)

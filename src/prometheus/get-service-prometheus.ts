@@ -1,6 +1,7 @@
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { loadService, ServicePath } from '../services/service.ts'
+import { ServicePath } from '../services/service.ts'
+import { loadService } from '../services/store.ts'
 import {
   Exposition,
   exposition,
@@ -22,7 +23,7 @@ export const getServicePrometheus = operation({
   tag: 'Prometheus',
   summary: 'Get service metrics',
   description:
-    'Figures of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it ' +
+    'Metrics of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it ' +
     'has moved; at most the 1000 newest pipes.',
   access: 'developer',
   textType: expositionType,

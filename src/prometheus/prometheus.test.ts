@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 import { insertPipe } from '../pipes/store.ts'
 import { insertService } from '../services/store.ts'
@@ -13,7 +13,7 @@ function samplesOf(text: string, name: string): string[] {
   return text.split('\n').filter((line) => line.startsWith(`${name}{`))
 }
 
-/** Every line of the format is a HELP, a TYPE or a sample, and every family is announced once, before its samples. */
+/** Checks that every line is a HELP, a TYPE or a sample, and that every family is declared once, before its samples. */
 function assertExposition(text: string): void {
   assert.ok(text.endsWith('\n'))
   const announced = new Set<string>()
@@ -137,7 +137,7 @@ onBothDatabases('Prometheus', (app) => {
       ])
     })
 
-    it('tells what each pipe has moved and what waits for it, also of those that never ran', async () => {
+    it('has the counters and the lag of each pipe, also of those that never ran', async () => {
       const { organizationId, serviceId, get, getService, addPipe, addCounters, addWorker } = await setUp()
       const idle = await addPipe('idle', 'Stopped')
       const busy = await addPipe('busy', 'Running')
@@ -164,7 +164,7 @@ onBothDatabases('Prometheus', (app) => {
           ['penstock_pipe_rows_written_total', 4_999_999_990],
           ['penstock_pipe_bytes_written_total', 249_999_999_500],
           ['penstock_pipe_rows_refused_total', 10],
-          // Those of the 7 days that they are kept for.
+          // Rows rejected within the 7 days that they are kept.
           ['penstock_pipe_rejected_rows', 1_000_011],
           ['penstock_pipe_inserts_total', 7],
           ['penstock_pipe_retries_total', 2],
@@ -194,7 +194,7 @@ onBothDatabases('Prometheus', (app) => {
       }
     })
 
-    it('escapes what people call their things', async () => {
+    it('escapes names', async () => {
       const { organizationId, get } = await setUp()
       const name = 'a "b" \\ c\nd {e="f"} é'
       const now = new Date().toISOString()
@@ -223,7 +223,7 @@ onBothDatabases('Prometheus', (app) => {
   })
 
   describe('getServicePrometheus', () => {
-    it('tells the state of the service and of each of its pipes, the newest first', async () => {
+    it('has the state of the service and of each of its pipes, the newest first', async () => {
       const { organizationId, serviceId, getService, addPipe } = await setUp()
       const secondId = await app().addService(organizationId)
       await addPipe('of another service', 'Running', secondId)

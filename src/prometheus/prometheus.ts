@@ -1,13 +1,13 @@
-// What the API tells Prometheus of an organization: the same figures that a person sees, never a secret and no more series
-// than a limit, whatever the organization holds.
+// Metrics of an organization in the Prometheus text format. They have no secrets, and the number of series is limited.
 import { seriesName } from '../lib/metrics.ts'
 import { Type } from '../lib/schema.ts'
-import { freshnessOf } from '../progress/pipe-metrics.ts'
-import type { PipeCount, PipeProgressMetrics, ServiceMetrics } from './store.ts'
+import { freshnessOf } from '../pipes/pipe-metrics.ts'
+import type { PipeCounters } from '../progress/pipe-counters.ts'
+import type { Provider, ServiceState } from '../services/service.ts'
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** So many services of an organization, and pipes of a service, the newest. */
+/** Maximum number of services and of pipes, the newest first. */
 export const maxListed = 1000
 
 export const Exposition = Type.String({ description: 'The text exposition format of Prometheus, version 0.0.4.' })
@@ -15,13 +15,13 @@ export const Exposition = Type.String({ description: 'The text exposition format
 export interface Family {
   name: string
   help: string
-  /** A gauge unless told. */
+  /** Default: gauge. */
   type?: 'counter'
   samples: { labels: Record<string, string>; value: number }[]
 }
 
 export function exposition(families: Family[]): string {
-  // Families of the same things share their labels, which are then written once.
+  // Families share label objects; each is formatted once.
   const written = new Map<object, string>()
   const textOf = (labels: Record<string, string>): string => {
     const text = written.get(labels) ?? seriesName('', labels)
@@ -34,6 +34,39 @@ export function exposition(families: Family[]): string {
     ...samples.map(({ labels, value }) => `${name}${textOf(labels)} ${value}`),
   ])
   return `${lines.join('\n')}\n`
+}
+
+export interface ServiceMetrics {
+  id: string
+  name: string
+  provider: Provider
+  region: string
+  state: ServiceState
+}
+
+export interface PipeCount {
+  serviceId: string
+  state: string
+  pipes: number
+}
+
+/** Counters and lag of a pipe. */
+export interface PipeProgressMetrics extends PipeCounters {
+  id: string
+  name: string
+  kind: string
+  state: string
+  serviceId: string
+  /** Null when no worker reports it. */
+  lag: number | null
+  /** Currently kept, and can be replayed. */
+  rejectedRows: number
+  /** Log that the source retains for the pipe; null when unknown, and for kinds without such a log. */
+  retainedBytes: number | null
+  /** Null before the first insert. */
+  lastInsertAt: string | null
+  /** The source is known to be delivered up to this time. */
+  deliveredUntil: string | null
 }
 
 export function serviceFamilies(services: ServiceMetrics[]): Family[] {
@@ -109,7 +142,7 @@ export function pipeProgressFamilies(organizationId: string, pipes: PipeProgress
     },
     {
       name: 'penstock_pipe_freshness_seconds',
-      help: `Seconds since the moment up to which the source is known to be delivered, of pipes that know it ${newest}.`,
+      help: `Seconds since the time up to which the source is known to be delivered, of pipes that know it ${newest}.`,
       samples: labelled.flatMap(({ pipe, labels }) => {
         const value = freshnessOf(pipe, now)
         return value === null ? [] : [{ labels, value }]

@@ -1,40 +1,7 @@
 import { type Sql, statement } from '../database/sql.ts'
-import { countedText, type PipeCounters } from '../progress/metrics/store.ts'
+import { countedText } from '../progress/metrics/store.ts'
 import { firstKeptDay, keptRejectionsText } from '../progress/rejections/store.ts'
-import type { Provider, ServiceState } from '../services/service.ts'
-
-export interface ServiceMetrics {
-  id: string
-  name: string
-  provider: Provider
-  region: string
-  state: ServiceState
-}
-
-export interface PipeCount {
-  serviceId: string
-  state: string
-  pipes: number
-}
-
-/** What a pipe has moved, and what waits for it. */
-export interface PipeProgressMetrics extends PipeCounters {
-  id: string
-  name: string
-  kind: string
-  state: string
-  serviceId: string
-  /** Null when no worker of it knows. */
-  lag: number | null
-  /** That are kept now, and can be tried again. */
-  rejectedRows: number
-  /** Of its log, by the source; null when nobody knows, and for kinds that keep none. */
-  retainedBytes: number | null
-  /** Null before the first insert. */
-  lastInsertAt: string | null
-  /** Up to this moment the source is known to be delivered. */
-  deliveredUntil: string | null
-}
+import type { PipeCount, PipeProgressMetrics, ServiceMetrics } from './prometheus.ts'
 
 type Organization = { organizationId: string }
 type Service = Organization & { serviceId: string }
@@ -58,17 +25,17 @@ const pipeCountsOfServiceStatement = statement<Service, PipeCount>(
    WHERE services.id = :serviceId AND services.organization_id = :organizationId
    GROUP BY pipes.service_id, pipes.state ORDER BY pipes.state`,
 )
-/** First the ids, which an index has in order: what else a pipe has is read of those that are shown. */
+/** Selects the ids first, which an index has in order. Other columns are read only for the pipes that are shown. */
 const progressText = (newest: string) =>
   `SELECT pipes.id, pipes.name, pipes.kind, pipes.state, pipes.service_id AS "serviceId", ${countedText},
      (SELECT CAST(sum(workers.lag_records) AS bigint) FROM pipe_workers AS workers
       WHERE workers.pipe_id = pipes.id AND workers.expires_at > :now) AS lag,
      ${keptRejectionsText} AS "rejectedRows",
-     figures.retained_bytes AS "retainedBytes", figures.last_insert_at AS "lastInsertAt",
-     figures.delivered_until AS "deliveredUntil"
+     counters.retained_bytes AS "retainedBytes", counters.last_insert_at AS "lastInsertAt",
+     counters.delivered_until AS "deliveredUntil"
    FROM (${newest}) AS newest
    JOIN pipes ON pipes.id = newest.id
-   LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id
+   LEFT JOIN pipe_figures AS counters ON counters.pipe_id = pipes.id
    ORDER BY pipes.created_at DESC, pipes.id DESC`
 const progressStatement = statement<Organization & Now & { limit: number }, PipeProgressMetrics>(
   progressText(
@@ -103,12 +70,12 @@ const keysStatement = statement<Organization & { now: string }, { state: string;
    GROUP BY shown.state`,
 )
 
-/** The newest, no more than the limit. */
-export async function listServiceFigures(sql: Sql, organizationId: string, limit: number): Promise<ServiceMetrics[]> {
+/** The newest services, up to the limit. */
+export async function listServiceMetrics(sql: Sql, organizationId: string, limit: number): Promise<ServiceMetrics[]> {
   return sql.all(servicesStatement, { organizationId, limit })
 }
 
-/** How many pipes each of the newest services has, by their state. */
+/** Number of pipes by state, of the newest services. */
 export async function countPipes(sql: Sql, organizationId: string, limit: number): Promise<PipeCount[]> {
   return sql.all(pipeCountsStatement, { organizationId, limit })
 }
@@ -118,7 +85,7 @@ export async function countPipesOfService(sql: Sql, service: Service): Promise<P
   return sql.all(pipeCountsOfServiceStatement, { organizationId, serviceId })
 }
 
-/** What the newest pipes of the newest services have moved, no more of either than the limit. */
+/** Counters of the newest pipes of the newest services, up to the limit of each. */
 export async function listPipeProgress(
   sql: Sql,
   { organizationId, now, limit }: Organization & { now: string; limit: number },
@@ -138,7 +105,7 @@ export async function countMembers(sql: Sql, organizationId: string): Promise<{ 
   return { admins, developers: members - admins }
 }
 
-/** Deleted pipes whose slot, publication or stream consumer is still to be removed from the source. */
+/** Deleted pipes whose replication slot, publication or stream consumer must still be removed from the source. */
 export async function countLeftovers(sql: Sql, organizationId: string): Promise<number> {
   return (await sql.first(leftoversStatement, { organizationId }))!.leftovers
 }

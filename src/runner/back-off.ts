@@ -1,5 +1,4 @@
-// How long to wait before the next attempt: doubling, with full jitter, so that many workers that fail together do not come
-// back together.
+// Exponential back-off with full jitter, so that workers that fail at the same time do not retry at the same time.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface BackOffTimes {
@@ -10,9 +9,9 @@ export interface BackOffTimes {
 export const usualBackOff: BackOffTimes = { firstMs: 500, longestMs: 30_000 }
 
 export interface BackOff {
-  /** Of the attempt that comes next. */
+  /** Delay before the next attempt; each call doubles its upper bound. */
   nextMs(): number
-  /** Something went well: the next failure is the first one again. */
+  /** Call after a success: the next failure starts with the shortest delay. */
   reset(): void
 }
 
@@ -30,7 +29,7 @@ export function makeBackOff({ firstMs, longestMs }: BackOffTimes = usualBackOff)
   }
 }
 
-/** Ends early, without an error, when the signal is aborted. */
+/** Resolves early, without an error, when the signal is aborted. */
 export async function pause(waitMs: number, signal: AbortSignal): Promise<void> {
   await sleep(waitMs, undefined, { signal }).catch(() => undefined)
 }

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { lineRows } from '../../test/runner-world/line-rows.ts'
 import { LineEngine } from '../../test/runner-world/line-sink.ts'
-import { findRefused, keepRefused, type TryOut } from './bad-rows.ts'
-import type { RefusedRow } from './delivery.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
+import { findRejected, keepRejected, type TryOut } from './bad-rows.ts'
 import type { Rows } from './rows.ts'
 
 async function textOf(rows: Rows): Promise<string> {
@@ -22,10 +22,10 @@ function countingTryOut(): { tryOut: TryOut; tries: () => number } {
   return { tryOut, tries: () => tries }
 }
 
-async function findAll(rows: Rows, known: RefusedRow[], tryOut: TryOut): Promise<RefusedRow[]> {
-  const refused: RefusedRow[] = []
-  for await (const found of findRefused(rows, known, tryOut)) refused.push(...found)
-  return refused.toSorted((one, other) => one.index - other.index)
+async function findAll(rows: Rows, known: RejectedRow[], tryOut: TryOut): Promise<RejectedRow[]> {
+  const rejected: RejectedRow[] = []
+  for await (const found of findRejected(rows, known, tryOut)) rejected.push(...found)
+  return rejected.toSorted((one, other) => one.index - other.index)
 }
 
 const linesWith = (count: number, isBad: (index: number) => boolean) =>
@@ -35,7 +35,7 @@ const linesWith = (count: number, isBad: (index: number) => boolean) =>
   }))
 
 describe('bad rows', () => {
-  it('finds exactly the refused ones, with what is wrong with each', async () => {
+  it('finds exactly the rejected rows, with the reason of each', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('good', 'bad', 'known'), { minLength: 1, maxLength: 60 }),
@@ -64,11 +64,11 @@ describe('bad rows', () => {
     assert.ok(tries() <= 4_000, `${tries()} tries`)
   })
 
-  it('finds rows all along, and goes on from what was found when it was broken off', async () => {
+  it('yields rows while it searches, and continues from known rows after an interruption', async () => {
     const rows = lineRows(linesWith(2_000, (index) => index % 10 !== 0))
-    const broken: RefusedRow[] = []
+    const broken: RejectedRow[] = []
     const first = countingTryOut()
-    for await (const found of findRefused(rows, [], first.tryOut)) {
+    for await (const found of findRejected(rows, [], first.tryOut)) {
       broken.push(...found)
       if (first.tries() >= 200) break
     }
@@ -81,30 +81,30 @@ describe('bad rows', () => {
     assert.ok(second.tries() < whole.tries() - 100, `${second.tries()} tries of ${whole.tries()}`)
   })
 
-  it('keeps what cannot be divided as one entry without its bytes', async () => {
+  it('stores an indivisible file as one entry without its bytes', async () => {
     const rows = lineRows(
       linesWith(3, (index) => index === 1),
       { isDivisible: false },
     )
-    const refused = await findAll(rows, [], countingTryOut().tryOut)
-    assert.deepEqual(refused, [{ index: 0, reason: 'BAD 1' }])
+    const rejected = await findAll(rows, [], countingTryOut().tryOut)
+    assert.deepEqual(rejected, [{ index: 0, reason: 'BAD 1' }])
     const engine = new LineEngine()
     const sink = engine.sink((_name, effect) => effect())
-    await keepRefused(sink, rows, { token: 'token', refused }, new AbortController().signal)
+    await keepRejected(sink, rows, { token: 'token', rejected }, new AbortController().signal)
     const [kept] = engine.badRows.values()
     assert.deepEqual([kept?.id, kept?.raw.length, kept?.reason], ['token-0', 0, 'BAD 1'])
   })
 
-  it('keeps thousands in portions, each under an id of its own', async () => {
+  it('stores thousands in portions, each row with an id of its own', async () => {
     const rows = lineRows(linesWith(2_500, () => true))
-    const refused = Array.from({ length: 2_500 }, (_, index) => ({ index, reason: 'r' }))
+    const rejected = Array.from({ length: 2_500 }, (_, index) => ({ index, reason: 'r' }))
     const engine = new LineEngine()
     let portions = 0
     const sink = engine.sink((_name, effect) => {
       portions++
       return effect()
     })
-    await keepRefused(sink, rows, { token: 'token', refused }, new AbortController().signal)
+    await keepRejected(sink, rows, { token: 'token', rejected }, new AbortController().signal)
     assert.equal(engine.badRows.size, 2_500)
     assert.equal(portions, 3)
   })

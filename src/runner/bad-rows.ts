@@ -1,29 +1,29 @@
-// Finds the rows that the engine does not take in a batch that it has refused, and keeps them beside the table. Nothing is stored
-// while they are looked for: they are tried out on a table that keeps nothing.
+// Finds the rejected rows of a batch by bisection and stores them in the table of bad rows. The search inserts into a table that
+// keeps nothing, so no row is stored while it runs.
 import type { BadRow, Sink } from '../engine/engine.ts'
-import { firstPlace } from '../lib/binary-search.ts'
-import type { RefusedRow } from './delivery.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
+import { firstIndexWhere } from '../lib/binary-search.ts'
 import type { Rows } from './rows.ts'
 
-/** The engine's words for what is wrong with these rows; undefined when it would take them. */
+/** The error of the engine for these rows; undefined when it would accept them. */
 export type TryOut = (rows: Rows) => Promise<string | undefined>
 
 const triesAtOnce = 4
 export const longestReason = 500
-/** So that a batch whose rows are all refused stays small in the database. */
-const manyRefused = 1_000
+/** Above this, reasons are shortened, so that the record of a batch that is rejected completely stays small in the database. */
+const manyRejected = 1_000
 const longestReasonOfMany = 80
 
 /**
- * Those of `rows` that are refused, beside the `known` ones, a few at a time as they are found; none when the engine takes the
- * others together. A row that is alone with its fault takes about two tries for each halving of the batch, and where all are
- * refused each takes two: whoever breaks off and keeps what was found goes on from there.
+ * Yields the rejected rows beside the `known` ones as they are found; none when the engine accepts the others together.
+ * A single bad row takes about two attempts per halving; when all rows are bad, each takes two. A caller that stops early and
+ * passes what was found as `known` continues from there.
  */
-export async function* findRefused(
+export async function* findRejected(
   rows: Rows,
-  known: readonly RefusedRow[],
+  known: readonly RejectedRow[],
   tryOut: TryOut,
-): AsyncGenerator<RefusedRow[]> {
+): AsyncGenerator<RejectedRow[]> {
   const knownIndexes = known.map(({ index }) => index).toSorted((one, other) => one - other)
   const tryRange = async ({ begin, end }: Range): Promise<string | undefined> => {
     const within = knownIndexes.slice(firstFrom(knownIndexes, begin), firstFrom(knownIndexes, end))
@@ -41,10 +41,10 @@ export async function* findRefused(
   else yield* divide(whole, tryRange)
 }
 
-/** As they are recorded: less is said of each when there are many. */
-export function recordOf(refused: RefusedRow[]): RefusedRow[] {
-  if (refused.length <= manyRefused) return refused
-  return refused.map(({ index, reason }) => ({ index, reason: reason.slice(0, longestReasonOfMany) }))
+/** The form in which rejected rows are recorded: with shorter reasons when there are many. */
+export function recordOf(rejected: RejectedRow[]): RejectedRow[] {
+  if (rejected.length <= manyRejected) return rejected
+  return rejected.map(({ index, reason }) => ({ index, reason: reason.slice(0, longestReasonOfMany) }))
 }
 
 interface Range {
@@ -54,12 +54,12 @@ interface Range {
 
 type TryRange = (range: Range) => Promise<string | undefined>
 
-/** Halves what is refused until single rows are left; some of it to its end before the rest, so that rows are found all along. */
-async function* divide(whole: Range, tryRange: TryRange): AsyncGenerator<RefusedRow[]> {
+/** Bisects rejected ranges down to single rows, depth first, so that rows are found early and continuously. */
+async function* divide(whole: Range, tryRange: TryRange): AsyncGenerator<RejectedRow[]> {
   const open: Range[] = [whole]
   while (open.length > 0) {
     const halves = await Promise.all(open.splice(-triesAtOnce).map((range) => tryHalves(range, tryRange)))
-    const found: RefusedRow[] = []
+    const found: RejectedRow[] = []
     for (const { range, reason } of halves.flat()) {
       if (reason === undefined) continue
       if (range.end - range.begin === 1) found.push({ index: range.begin, reason })
@@ -80,7 +80,7 @@ async function tryHalves(
   ]
   const ofLeft = await tryRange(left)
   const isRightAlone = end - middle === 1
-  // What is wrong with both together is in the right one when the left one is taken: only the words for it are missing.
+  // When the left half is accepted, the error is in the right half; its reason is still unknown.
   const isSurelyRight = ofLeft === undefined && !isRightAlone
   const ofRight = isSurelyRight ? '' : await tryRange(right)
   return [
@@ -90,25 +90,25 @@ async function tryHalves(
 }
 
 function firstFrom(sorted: number[], least: number): number {
-  return firstPlace(sorted.length, (place) => sorted[place]! >= least)
+  return firstIndexWhere(sorted.length, (at) => sorted[at]! >= least)
 }
 
 const mostKeptAtOnce = 1_000
 const mostKeptBytes = 4 * 1_024 * 1_024
 
-/** Keeps them in the engine. The same ones of the same delivery again change nothing. */
-export async function keepRefused(
+/** Stores them in the engine. Storing the same rows of the same delivery again changes nothing. */
+export async function keepRejected(
   sink: Sink,
   rows: Rows,
-  { token, refused }: { token: string; refused: readonly RefusedRow[] },
+  { token, rejected }: { token: string; rejected: readonly RejectedRow[] },
   signal: AbortSignal,
 ): Promise<void> {
   const at = new Date().toISOString()
   let kept: BadRow[] = []
   let keptBytes = 0
-  for (const { index, reason } of refused) {
+  for (const { index, reason } of rejected) {
     const row = rows.keep(index)
-    // What cannot be divided is not kept as a whole: it is where it was.
+    // An indivisible file is not copied: it is still at the source.
     const raw = rows.isDivisible ? row.raw : new Uint8Array()
     kept.push({ ...row, raw, id: `${token}-${index}`, reason, at })
     keptBytes += raw.length

@@ -1,39 +1,42 @@
-// How much goes into one insert: as much as the memory of a worker allows, less at first and while the engine refuses many rows,
-// because every refused row has to be looked for.
+// Size of one insert: as much as the memory of a worker allows, less at first and while many rows are rejected, because every
+// rejected row has to be searched for.
 import type { Scaling } from '../pipes/scaling.ts'
 
 const mostRows = 500_000
 const mostBytes = 32 * 1_024 * 1_024
-/** Of what a worker holds as batches: under way, and being read. The other half of its memory is for readers and buffers. */
+/** For batches that are read or inserted. The rest of a worker's memory is for readers and buffers. */
 const mostHeldBytes = 128 * 1_024 * 1_024
 const gibibyte = 1_024 ** 3
 
-const firstShare = 1 / 16
-const smallestShare = 1 / 64
-/** When more of a batch is refused than this, the next ones are smaller. */
-const manyRefused = 0.1
+const firstFraction = 1 / 16
+const smallestFraction = 1 / 64
+/** When a larger fraction of a batch is rejected, the next ones are smaller. */
+const manyRejected = 0.1
 
 export interface BatchSize {
   readonly rows: number
   readonly bytes: number
-  /** How a batch went. */
-  note(rows: number, refused: number): void
+  /** Adapts the size to the result of a batch. */
+  note(rows: number, rejected: number): void
 }
 
-/** `lanes`: inserts under way at the same time; one more batch is being read, or made ready, meanwhile. */
-export function makeBatchSize({ replicaMemoryGb }: Pick<Scaling, 'replicaMemoryGb'>, lanes: number): BatchSize {
+/** Memory is shared by the concurrent inserts and one more batch that is read or prepared. */
+export function makeBatchSize(
+  { replicaMemoryGb }: Pick<Scaling, 'replicaMemoryGb'>,
+  concurrentInserts: number,
+): BatchSize {
   const heldBytes = Math.min(mostHeldBytes, (replicaMemoryGb * gibibyte) / 7)
-  const fullBytes = Math.min(mostBytes, heldBytes / (lanes + 1))
-  let share = firstShare
+  const fullBytes = Math.min(mostBytes, heldBytes / (concurrentInserts + 1))
+  let fraction = firstFraction
   return {
     get rows() {
-      return Math.ceil(mostRows * share)
+      return Math.ceil(mostRows * fraction)
     },
     get bytes() {
-      return Math.ceil(fullBytes * share)
+      return Math.ceil(fullBytes * fraction)
     },
-    note(rows, refused) {
-      share = refused > rows * manyRefused ? Math.max(smallestShare, share / 4) : Math.min(1, share * 4)
+    note(rows, rejected) {
+      fraction = rejected > rows * manyRejected ? Math.max(smallestFraction, fraction / 4) : Math.min(1, fraction * 4)
     },
   }
 }

@@ -1,14 +1,14 @@
-// Workers of one process take turns in building batches, in proportion to their weights. Building is what keeps the only thread
-// busy. A worker that is alone never waits, one that waits for the network while it builds gives its turn up, and one that is not
-// back soon for its next turn is not waited for.
+// Shares the event-loop thread among the workers of a process: one builds a batch at a time, in proportion to the weights.
+// A single worker never waits. A builder that waits for the network lets others build, and one that does not come back within
+// 20 ms is not waited for.
 
-/** A builder that lets a timer fire for so long is not what keeps the process busy; nor is one that stays away for so long. */
+/** A builder that lets a timer of this length fire is not using the CPU; one that stays away for so long is skipped. */
 const longestIdleMs = 20
 
 export interface Builder {
-  /** Runs the work when it is this one's turn. */
+  /** Runs the work when the scheduler permits it. */
   build<Result>(work: () => Promise<Result>): Promise<Result>
-  /** Has no more to build. */
+  /** Leaves the scheduler. */
   leave(): void
 }
 
@@ -18,14 +18,14 @@ export interface BuildScheduler {
 
 interface Member {
   weight: number
-  /** What it has had, by its weight: whoever has had least is next. */
+  /** Build time divided by the weight: the member with the least is next. */
   usedMs: number
   endedAtMs: number
-  /** What it wants to build, the oldest first: a worker may do several things at once. */
+  /** Requests to build, the oldest first: a worker may have several at once. */
   waiting: { begin(): void; sinceMs: number }[]
 }
 
-/** The one of this process. */
+/** Scheduler of this process. */
 export const buildSchedulerOfProcess: BuildScheduler = makeBuildScheduler()
 
 export function makeBuildScheduler(now: () => number = () => performance.now()): BuildScheduler {
@@ -53,11 +53,11 @@ export function makeBuildScheduler(now: () => number = () => performance.now()):
     first.begin()
   }
 
-  const turnOf = (member: Member): Promise<void> => {
+  const waitForPermit = (member: Member): Promise<void> => {
     const others = [...members].filter(
       (other) => other !== member && (other === building || isWaiting(other) || isNear(other)),
     )
-    // Who comes after a pause has not saved up turns.
+    // A pause earns no credit.
     if (!isNear(member)) member.usedMs = Math.max(member.usedMs, leastOf(others)?.usedMs ?? 0)
     members.add(member)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -67,10 +67,10 @@ export function makeBuildScheduler(now: () => number = () => performance.now()):
   }
 
   const build = async <Result>(member: Member, work: () => Promise<Result>): Promise<Result> => {
-    await turnOf(member)
+    await waitForPermit(member)
     const beganAtMs = now()
     let hasEnded = false
-    const endTurn = (): void => {
+    const release = (): void => {
       if (hasEnded) return
       hasEnded = true
       member.endedAtMs = now()
@@ -78,12 +78,12 @@ export function makeBuildScheduler(now: () => number = () => performance.now()):
       building = undefined
       takeNext()
     }
-    const idle = setTimeout(endTurn, longestIdleMs)
+    const idle = setTimeout(release, longestIdleMs)
     try {
       return await work()
     } finally {
       clearTimeout(idle)
-      endTurn()
+      release()
     }
   }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
-import { until } from '../../test/fake-workers.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { serviceOfPipes } from '../../test/pipes.ts'
+import { askAgainMs, type TestEngine } from '../../test/fakes/engine-front.ts'
+import { until } from '../../test/fakes/fake-workers.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
+import { serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { startAzureBlobServer } from '../../test/sources/azure-blob-server.ts'
 import type { AzureServer } from '../../test/sources/object-server.ts'
 
@@ -30,7 +30,7 @@ onBothDatabases(
       await objects?.stop()
     })
 
-    it('finishes the object, and goes on with the new path', async () => {
+    it('finishes the object, and continues with the new path', async () => {
       await objects.createContainer('files')
       await objects.put('files', 'a/1.json', linesOf(1, largeCount))
       await objects.put('files', 'b/1.json', linesOf(firstOfSmall, smallCount))
@@ -39,7 +39,7 @@ onBothDatabases(
       const { url, username, password, database } = engine
       const path = `/v1/organizations/${organizationId}/services/${serviceId}`
       await app().request('PATCH', path, { key, body: { endpoint: { url, username, password } } })
-      // So that the change comes between two pieces of it.
+      // The change comes between two pieces of the object.
       engine.delayNext({ delayMs: 1_000, times: 4 })
       const { id } = await service.create({
         name: 'files',

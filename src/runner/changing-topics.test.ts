@@ -1,13 +1,13 @@
-// Kafka topics that change in random ways while workers read them and are killed: every record is in the table once, or the pipe says how
-// many are missing.
+// Kafka topics that change randomly while workers read them and are killed: every record is in the table once, or the pipe reports
+// how many are missing.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeRandom, type Random } from '../../chaos/random.ts'
-import { drillSeed, drillSize } from '../../test/drill.ts'
+import { drillSeed, drillSize } from '../../test/harness/drill.ts'
 import { Faults, faultModes } from '../../test/runner-world/faults.ts'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
-import { makeRunnerWorld, type RunnerWorld } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld } from '../../test/runner-world/runner-world.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import { deleteRecordsBefore, growTopic } from '../../test/sources/kafka-changes.ts'
@@ -28,14 +28,14 @@ interface Round {
   server: KafkaServer
   topic: string
   world: RunnerWorld
-  /** By partition: what the topic of that name has now, by offset; what was deleted is undefined. */
+  /** Records of the present topic by partition and offset; deleted records are undefined. */
   logs: (string | undefined)[][]
   written: string[]
   isOver: boolean
   worker: Worker | undefined
 }
 
-/** Looks for new partitions more often than usual. */
+/** Looks for new partitions more often than by default. */
 function topicSource(server: KafkaServer, topic: string): ReadableSource {
   const config = configOf(server, topic, { config: { brokers: server.listeners.saslPlain } })
   const secrets = { credentials: { ...server.user } }
@@ -67,7 +67,7 @@ const steps: Record<string, Step> = {
     const partitions = random.between(1, 4)
     await recreateTopic(server, topic, partitions)
     round.logs = Array.from({ length: partitions }, () => [])
-    // Often longer than what was read of the earlier one, before anybody looks.
+    // Often longer than the part of the earlier topic that was read.
     for (let more = random.below(4); more > 0; more--) await steps.produce!(round)
   },
   async grow({ random, server, topic, logs }) {
@@ -93,7 +93,7 @@ const steps: Record<string, Step> = {
   },
 }
 
-/** Workers one after the other, whether they were killed, stopped, or died of a fault. */
+/** Runs one worker after the other: each is killed, stopped, or dies of a fault. */
 async function supervise(round: Round): Promise<void> {
   while (!round.isOver) {
     round.worker = round.world.newWorker()
@@ -102,7 +102,7 @@ async function supervise(round: Round): Promise<void> {
   }
 }
 
-/** What is there now and not in the table. */
+/** Records that the topic has and the table does not. */
 function awaited({ logs, world }: Round): string[] {
   const stored = new Set(world.engine.lines)
   return logs.flat().filter((record) => record !== undefined && !stored.has(record)) as string[]
@@ -113,21 +113,21 @@ function missingOf({ written, world }: Round): number {
   return written.filter((record) => !stored.has(record)).length
 }
 
-function toldOf({ world }: Round): number {
+function reportedOf({ world }: Round): number {
   const counts = world.store.losses.map(({ records }) =>
     records && 'atMost' in records ? records.atMost : Number.POSITIVE_INFINITY,
   )
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Everything that is there is in the table, and what is not is told of. */
+/** Every record of the topic is in the table, and missing ones are reported. */
 async function settle(round: Round): Promise<void> {
   const deadlineMs = Date.now() + longestWaitMs
   for (;;) {
     const left = awaited(round)
-    const [missing, told] = [missingOf(round), toldOf(round)]
-    if (left.length === 0 && missing <= told) return
-    const found = `${left.length} not delivered, such as ${left[0]}; ${missing} missing, ${told} told of`
+    const [missing, reported] = [missingOf(round), reportedOf(round)]
+    if (left.length === 0 && missing <= reported) return
+    const found = `${left.length} not delivered, such as ${left[0]}; ${missing} missing, ${reported} reported`
     assert.ok(Date.now() < deadlineMs, found)
     await sleep(20)
   }
@@ -150,7 +150,7 @@ async function runRound(server: KafkaServer, seed: number): Promise<{ lost: numb
   const history: string[] = []
   const supervised = supervise(round)
   try {
-    // What changes before anybody has looked at the topic, nobody can tell of.
+    // Changes before the first look at the topic cannot be detected.
     await steps.produce!(round)
     await settle(round)
     for (let step = 0; step < stepsOfRound; step++) {
@@ -181,7 +181,7 @@ describe('a Kafka pipe whose topic changes', () => {
 
   const rounds = drillSize(40)
   const seed = drillSeed()
-  it(`R21 delivers every record once, or says how many are missing (${rounds} rounds, seed ${seed})`, {
+  it(`R21 delivers every record once, or reports how many are missing (${rounds} rounds, seed ${seed})`, {
     timeout: 1_000 * rounds + 300_000,
   }, async (test) => {
     let lost = 0
@@ -223,7 +223,7 @@ describe('a Kafka pipe whose topic changes', () => {
     const world = worldOf(topic)
     const texts = (name: string, count: number): string[] => numbers(0, count).map((number) => `${name}${number}`)
     const expected: string[] = []
-    // The same offsets each time, which must not be taken for the same batches.
+    // The same offsets each time: batches at equal offsets must not be mistaken for the same batch.
     const deliver = async (name: string, count: number): Promise<void> => {
       expected.push(...texts(name, count))
       await produce(topic, texts(name, count))
@@ -247,7 +247,7 @@ describe('a Kafka pipe whose topic changes', () => {
     assert.match(world.store.losses[0]?.reason ?? '', /was deleted and created again/)
   })
 
-  it('says so when the brokers have lost records that were read', async () => {
+  it('reports when the brokers have lost records that were read', async () => {
     const topic = await topicWith(server, [])
     const world = worldOf(topic)
     const { engine, store } = world
@@ -258,7 +258,7 @@ describe('a Kafka pipe whose topic changes', () => {
       assert.equal(server.truncate?.(topic, 0, 2), 1)
       await until(() => store.losses.length > 0)
       assert.match(store.losses[0]?.reason ?? '', /ends before what was read of it: the brokers have lost records/)
-      // At offsets that were read before, when they were other records.
+      // At offsets that were read before with other records.
       await produce(topic, ['d', 'e'])
       await until(() => engine.lines.length === 5)
     })

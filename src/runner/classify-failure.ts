@@ -1,5 +1,5 @@
-// What went wrong, and what that means for a worker: whether it passes by itself, whether only the user can help, or whether
-// nothing more may be done. Only our own words leave.
+// Classifies errors of a worker: temporary, to be fixed by the user, or final. Reasons are our own texts, never the raw text of
+// another system.
 import { EngineError } from '../engine/engine.ts'
 import { hostInUrl } from '../lib/host.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
@@ -7,7 +7,7 @@ import { NotConnected, ProbeFailure, SourceChanged } from '../sources/source.ts'
 import { shownText } from './status.ts'
 import { LeaseLost } from './worker.ts'
 
-/** Our own database did not do what it was asked to, or nobody knows whether it did. */
+/** Penstock's own database failed, or its answer was lost. */
 export class StoreFailure extends Error {
   constructor(cause: unknown) {
     super('the database failed', { cause })
@@ -15,7 +15,7 @@ export class StoreFailure extends Error {
   }
 }
 
-/** What was recorded cannot be read again as it was: to go on would lose rows, or store them twice. */
+/** A recorded delivery cannot be rebuilt exactly: continuing would lose or duplicate rows. */
 export class Unrecoverable extends Error {
   readonly reason: string
 
@@ -26,18 +26,18 @@ export class Unrecoverable extends Error {
   }
 }
 
-export type Trouble =
+export type Failure =
   | { kind: 'lost' }
-  /** `hopeless`: trying again changes nothing. */
+  /** `hopeless`: a retry cannot help. */
   | { kind: 'hopeless' | 'user' | 'passing'; reason: string }
 
-/** Undefined for an error that nobody expected: a defect of ours. */
-export function classifyFailure(error: unknown, pipe: StoredPipe): Trouble | undefined {
-  const trouble = troubleOf(error, pipe)
-  return trouble && 'reason' in trouble ? { ...trouble, reason: shownText(trouble.reason) } : trouble
+/** Undefined for an unexpected error: a defect of Penstock. */
+export function classifyFailure(error: unknown, pipe: StoredPipe): Failure | undefined {
+  const failure = failureOf(error, pipe)
+  return failure && 'reason' in failure ? { ...failure, reason: shownText(failure.reason) } : failure
 }
 
-function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
+function failureOf(error: unknown, pipe: StoredPipe): Failure | undefined {
   if (error instanceof LeaseLost) return { kind: 'lost' }
   if (error instanceof Unrecoverable) return { kind: 'hopeless', reason: error.reason }
   if (error instanceof ProbeFailure) return { kind: 'user', reason: `${error.reason}; ${error.remedy}` }
@@ -46,13 +46,13 @@ function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
   }
   if (error instanceof NotConnected) {
     const { cause } = error
-    // The source was reached, and says why it does not go on.
+    // The source was reached and reports why it cannot continue.
     if (cause instanceof ProbeFailure && cause.code === 'source_failed') {
       return { kind: 'passing', reason: `${cause.reason}; ${cause.remedy}` }
     }
     const found = cause instanceof ProbeFailure ? `: ${cause.reason}` : ''
-    const place = error.place ?? placeOf(pipe)
-    return { kind: 'passing', reason: `${place} cannot be reached, or broke the connection off${found}` }
+    const name = error.unreachable ?? describeSource(pipe)
+    return { kind: 'passing', reason: `${name} cannot be reached, or broke the connection off${found}` }
   }
   if (error instanceof SourceChanged) return { kind: 'passing', reason: error.reason }
   if (error instanceof StoreFailure) {
@@ -61,8 +61,8 @@ function troubleOf(error: unknown, pipe: StoredPipe): Trouble | undefined {
   return undefined
 }
 
-/** The source as the user named it. */
-function placeOf({ kind, source }: StoredPipe): string {
+/** The source by the name that the user gave it. */
+function describeSource({ kind, source }: StoredPipe): string {
   const shown = source as Record<'brokers' | 'streamName' | 'url' | 'azureContainerName' | 'host' | 'port', unknown>
   const { brokers, streamName, url, azureContainerName, host, port } = shown
   if (kind === 'kafka' && typeof brokers === 'string') return `Kafka at ${brokers}`

@@ -1,42 +1,42 @@
-// So many deliveries under way at once, and no more. The first that fails is remembered; whoever starts them decides what then.
+// Limits how many deliveries run concurrently, and keeps the first failure for the caller.
 
 export interface ConcurrencyLimit {
   readonly isFree: boolean
   readonly busyCount: number
-  /** Resolves when there is a free lane, or when one has failed. */
+  /** Resolves when another one may start, or when one has failed. */
   free(): Promise<void>
   start(work: () => Promise<void>): void
-  /** Resolves when nothing is under way. */
+  /** Resolves when none is running. */
   settled(): Promise<void>
-  /** Throws what failed first, if anything has. */
+  /** Throws the first failure, if there is one. */
   check(): void
 }
 
 export function makeConcurrencyLimit(count: number, failed: () => void): ConcurrencyLimit {
-  const underWay = new Set<Promise<void>>()
+  const running = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
 
   return {
     get isFree() {
-      return underWay.size < count
+      return running.size < count
     },
     get busyCount() {
-      return underWay.size
+      return running.size
     },
     async free() {
-      while (underWay.size >= count && !failure) await Promise.race(underWay)
+      while (running.size >= count && !failure) await Promise.race(running)
     },
     start(work) {
-      const lane = work()
+      const task = work()
         .catch((error: unknown) => {
           failure ??= { error }
           failed()
         })
-        .finally(() => underWay.delete(lane))
-      underWay.add(lane)
+        .finally(() => running.delete(task))
+      running.add(task)
     },
     async settled() {
-      while (underWay.size > 0) await Promise.all(underWay)
+      while (running.size > 0) await Promise.all(running)
     },
     check() {
       if (failure) throw failure.error

@@ -1,4 +1,4 @@
-// What a worker works by: its pipe and the engine of its service, as they were when they were read.
+// Configuration of a worker: its pipe and the endpoint of its service, as of one read of the database.
 import { hash } from 'node:crypto'
 import type { Sql } from '../database/sql.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
@@ -11,16 +11,16 @@ import { findService } from '../services/store.ts'
 export interface Configuration {
   pipe: StoredPipe
   endpoint: NonNullable<StoredService['endpoint']>
-  /** The same for all that makes workers work alike, whatever else was changed, such as a name. */
+  /** Changes only with settings that affect a worker, not with a name, for example. */
   digest: string
 }
 
-/** Only the user can help. */
+/** Why the pipe cannot run until the user changes something. */
 export interface Hindrance {
   hindrance: string
 }
 
-/** Undefined when the pipe is gone. */
+/** Undefined when the pipe was deleted. */
 export async function findConfiguration(
   sql: Sql,
   { organizationId, serviceId, pipeId }: Pick<PipeToRun, 'organizationId' | 'serviceId' | 'pipeId'>,
@@ -32,7 +32,7 @@ export async function findConfiguration(
   if (!pipe || !service) return undefined
   const { endpoint } = service
   if (!endpoint) return { hindrance: 'the service has no endpoint; register one, then start the pipe' }
-  // To load everything again is asked for by a command, which changes nothing else.
+  // A reload is requested by a command, which changes no field of the pipe.
   const reloadRequestedAt = pipe.kind === 'postgres' ? await findReloadRequest(sql, pipeId) : null
   return { pipe, endpoint, digest: digestOf(pipe, endpoint, reloadRequestedAt) }
 }

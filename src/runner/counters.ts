@@ -1,5 +1,5 @@
-// What a worker has done, added up until it is written together with the positions.
-import type { CounterChanges } from './worker.ts'
+// Counters of a worker, accumulated until they are written together with the positions.
+import type { CounterChanges } from '../progress/pipe-counters.ts'
 
 export const zeroCounters: Readonly<CounterChanges> = {
   rowsRead: 0,

@@ -1,4 +1,4 @@
-// Objects that cannot be read, of a pipe that lists them: when one is skipped, and how long the pipe reports it.
+// Unreadable objects of a pipe that lists its objects: when one is skipped, and how long the pipe reports it.
 
 export interface Damage {
   /** The pipe has loaded objects before. */
@@ -6,11 +6,11 @@ export interface Damage {
   /** An object was read. */
   noteRead(): void
   /**
-   * Whether an object that cannot be read is rejected, so that the others go on. Before any was read, format or compression are likely
-   * to be wrong for all of them: then its error ends the worker, and nothing is skipped.
+   * Whether an unreadable object is skipped. Not before a first object was read: until then, format or compression are probably
+   * wrong for all objects, and the error ends the worker.
    */
   mayGiveUp(): boolean
-  /** One is skipped. */
+  /** An object is skipped. */
   add(reason: string): void
   /** Why the last object was skipped, until another one is read. */
   reason(): string | undefined

@@ -1,43 +1,43 @@
-// Takes the rows of one delivery, which is recorded, to the engine. Rows that the engine refuses are recorded before any of the
-// others are sent: whoever repeats the delivery then sends the same rows.
+// Inserts the rows of one recorded delivery. Rejected rows are recorded before the others are sent, so that a repeated delivery
+// sends exactly the same rows.
 import { EngineError, type Insert, type InsertOutcome } from '../engine/engine.ts'
 import { meaningOfRows } from '../engine/error-meanings.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 import { countOf } from '../lib/count-text.ts'
+import type { CounterChanges } from '../progress/pipe-counters.ts'
 import { makeBackOff, pause } from './back-off.ts'
-import { findRefused, keepRefused, recordOf, type TryOut } from './bad-rows.ts'
+import { findRejected, keepRejected, recordOf, type TryOut } from './bad-rows.ts'
 import { addCounters, zeroCounters } from './counters.ts'
-import type { RefusedRow } from './delivery.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
 import { findSkipped } from './skipped-rows.ts'
 import { timeOf } from './status.ts'
-import type { CounterChanges } from './worker.ts'
 
-export interface Pending {
-  /** Also its token. */
+export interface PendingDelivery {
+  /** Also the deduplication token. */
   id: string
   rows: Rows
-  /** What is known of it already. */
-  badRows?: RefusedRow[] | undefined
+  /** Rows that are known to be rejected. */
+  badRows?: RejectedRow[] | undefined
   isRepeat: boolean
   mayBegin?: Insert['mayBegin']
   identity?: Insert['identity']
 }
 
-/** With the same sink; after that, everything is begun anew. */
+/** With the same sink; after that, the whole session is started again. */
 const attemptsInPlace = 4
-/** Rows that are refused only together cannot be told apart. */
+/** Rows that are rejected only in combination cannot be found. */
 const mostSearches = 4
-/** Found rows are recorded in portions of at least so many, so that a search that is broken off is not begun anew. */
+/** Found rows are recorded in portions of at least this size, so that an interrupted search continues where it was. */
 const leastRecorded = 200
 
-export type Delivering = Pick<
+export type DeliverySession = Pick<
   Session,
   'store' | 'sink' | 'signal' | 'stopping' | 'status' | 'settings' | 'times' | 'batchSize' | 'countRetry'
 >
 
-/** Resolves when the engine has all that it takes of it; undefined when it was given up, unsent, because the worker is to stop. */
-export async function deliver(session: Delivering, pending: Pending): Promise<CounterChanges | undefined> {
+/** Resolves when the engine has stored all rows that it accepts; undefined when nothing was sent because the worker is stopping. */
+export async function deliver(session: DeliverySession, pending: PendingDelivery): Promise<CounterChanges | undefined> {
   const { store, sink, signal, stopping, status, batchSize } = session
   const { id, rows } = pending
   const sending = { isRepeat: pending.isRepeat }
@@ -50,71 +50,71 @@ export async function deliver(session: Delivering, pending: Pending): Promise<Co
     ...(pending.mayBegin && { mayBegin: pending.mayBegin }),
     ...(pending.identity && { identity: pending.identity }),
   })
-  let refused: RefusedRow[] = []
-  const refuse = async (found: readonly RefusedRow[]): Promise<void> => {
-    refused = recordOf(joinRefused(refused, found))
-    await store.refuse(id, refused)
-    await keepRefused(sink, rows, { token: id, refused: found }, signal)
+  let rejected: RejectedRow[] = []
+  const reject = async (found: readonly RejectedRow[]): Promise<void> => {
+    rejected = recordOf(joinRejected(rejected, found))
+    await store.reject(id, rejected)
+    await keepRejected(sink, rows, { token: id, rejected: found }, signal)
   }
 
-  /** What is found is refused as the search goes on. Ends early when the worker is to stop. */
+  /** Records rejected rows while it searches. Ends early when the worker is stopping. */
   const search = async (among: Rows): Promise<void> => {
     const tryOut: TryOut = async (part) => {
       stopping.throwIfAborted()
       return sink.tryOut(insertOf(part), stopping)
     }
-    let found: RefusedRow[] = []
-    const told = `Looking for the rows that the engine refuses among ${countOf(among.count, 'row')}`
-    status.doing(told)
-    const note = async (some: RefusedRow[]): Promise<void> => {
+    let found: RejectedRow[] = []
+    const text = `Looking for the rows that the engine refuses among ${countOf(among.count, 'row')}`
+    status.doing(text)
+    const note = async (some: RejectedRow[]): Promise<void> => {
       found.push(...some)
-      // Everything is recorded each time, so the portions grow.
-      if (found.length < Math.max(leastRecorded, refused.length / 4)) return
-      await refuse(found)
+      // Each write contains all rows found so far, so the portions grow.
+      if (found.length < Math.max(leastRecorded, rejected.length / 4)) return
+      await reject(found)
       found = []
-      status.doing(`${told}; ${countOf(refused.length, 'row')} found`)
+      status.doing(`${text}; ${countOf(rejected.length, 'row')} found`)
     }
     try {
-      const knownCount = refused.length
+      const knownCount = rejected.length
       const options = { sink, tryOut, token: id, settings: session.settings, signal: stopping }
-      const skipped = findSkipped(rows, refused, options)
+      const skipped = findSkipped(rows, rejected, options)
       let step = await skipped.next()
       for (; !step.done; step = await skipped.next()) await note(step.value)
-      const hasFound = refused.length + found.length > knownCount
+      const hasFound = rejected.length + found.length > knownCount
       if (!(step.value && hasFound)) {
-        for await (const some of findRefused(rows, joinRefused(refused, found), tryOut)) await note(some)
+        for await (const some of findRejected(rows, joinRejected(rejected, found), tryOut)) await note(some)
       }
     } catch (error) {
       const isBrokenOff = error === stopping.reason || error instanceof EngineError
       if (!stopping.aborted || signal.aborted || !isBrokenOff) throw error
     }
-    if (found.length > 0) await refuse(found)
+    if (found.length > 0) await reject(found)
   }
 
-  const known = joinRefused(pending.badRows ?? [], rows.undecodable)
-  // Also those that are recorded: whoever recorded them may not have come to keep them.
-  if (known.length > 0) await refuse(known)
+  const known = joinRejected(pending.badRows ?? [], rows.undecodable)
+  // Also those that are recorded: the worker may have died between recording and storing them.
+  if (known.length > 0) await reject(known)
   for (let searches = 0; ; searches++) {
-    const isLeft = refused.length < rows.count
-    const rest = refused.length === 0 || !isLeft ? rows : rows.without(new Set(refused.map(({ index }) => index)))
+    const isLeft = rejected.length < rows.count
+    const rest = rejected.length === 0 || !isLeft ? rows : rows.without(new Set(rejected.map(({ index }) => index)))
     if (isLeft) status.doing(`Inserting ${countOf(rest.count, rows.isDivisible ? 'row' : 'file')}`)
-    const outcome = isLeft ? await insertOrRefused(session, () => insertOf(rest), sending) : nothingSent
+    const outcome = isLeft ? await insertOrRejection(session, () => insertOf(rest), sending) : nothingSent
     if (!(outcome instanceof EngineError)) {
-      batchSize.note(rows.count, refused.length)
-      return figuresOf(rows, refused.length, outcome)
+      batchSize.note(rows.count, rejected.length)
+      return countersOf(rows, rejected.length, outcome)
     }
-    const knownCount = refused.length
+    const knownCount = rejected.length
     if (searches < mostSearches) await search(rest)
     if (stopping.aborted) return undefined
-    if (refused.length === knownCount) throw refusedOnlyTogether(outcome)
+    if (rejected.length === knownCount) throw rejectedOnlyTogether(outcome)
   }
 }
 
 const nothingSent = { rows: 0, sentBytes: 0 }
 
-/** What passes is tried again a few times, with the rows that are there. Gives the error when it is the rows that are refused. */
-async function insertOrRefused(
-  session: Delivering,
+/** Retries temporary errors a few times with the same rows. Returns the error when the rows are rejected. */
+async function insertOrRejection(
+  session: DeliverySession,
   insertNow: () => Insert,
   sending: { isRepeat: boolean },
 ): Promise<InsertOutcome | EngineError> {
@@ -139,15 +139,15 @@ async function insertOrRefused(
   }
 }
 
-function joinRefused(known: readonly RefusedRow[], found: readonly RefusedRow[]): RefusedRow[] {
+function joinRejected(known: readonly RejectedRow[], found: readonly RejectedRow[]): RejectedRow[] {
   const byIndex = new Map([...found, ...known].map((row) => [row.index, row]))
   return [...byIndex.values()].toSorted((one, other) => one.index - other.index)
 }
 
-function figuresOf(rows: Rows, rowsRefused: number, { rows: stored, sentBytes }: InsertOutcome): CounterChanges {
+function countersOf(rows: Rows, rowsRefused: number, { rows: stored, sentBytes }: InsertOutcome): CounterChanges {
   const rowsWritten = stored ?? rows.count - rowsRefused
   return addCounters(zeroCounters, {
-    // How many rows there are in what cannot be divided, the engine alone knows.
+    // Only the engine knows how many rows an indivisible file has.
     rowsRead: rows.isDivisible ? rows.count : Math.max(rowsWritten, rowsRefused),
     bytesRead: rows.readBytes,
     rowsWritten,
@@ -157,8 +157,8 @@ function figuresOf(rows: Rows, rowsRefused: number, { rows: stored, sentBytes }:
   })
 }
 
-/** The engine's own words stay in the engine. */
-function refusedOnlyTogether({ code }: EngineError): EngineError {
+/** Does not pass on the raw error text of the engine: it can contain data. */
+function rejectedOnlyTogether({ code }: EngineError): EngineError {
   const meaning = meaningOfRows(code)
   const reason = code > 0 ? `: it ${meaning ?? 'gives a reason of its own'} (its error ${code})` : ''
   return new EngineError(

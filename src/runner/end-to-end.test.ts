@@ -1,12 +1,12 @@
-// Workers between the sources and engines that tests have, over the network: what the parts promise each other holds when they meet.
+// Workers between test sources and engines over the network: verifies that the parts work together.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
-import { startPaperEngine } from '../../test/paper-engine.ts'
+import { askAgainMs, type TestEngine } from '../../test/fakes/engine-front.ts'
+import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { MemoryStore } from '../../test/runner-world/memory-store.ts'
-import { makeRunnerWorld } from '../../test/runner-world.ts'
+import { makeRunnerWorld } from '../../test/runner-world/runner-world.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
@@ -30,7 +30,7 @@ const times = { backOff: { firstMs: 5, longestMs: 20 } }
 interface World {
   store: MemoryStore
   statuses: WorkerStatus[]
-  /** Of the pipe as it is by then. */
+  /** A worker of the pipe in its present configuration. */
   newWorker(columns?: EngineColumn[]): Worker
 }
 
@@ -53,14 +53,14 @@ function worldOf(engine: TestEngine, { kind, table, shown, source, settings = {}
   const newWorker: World['newWorker'] = (ofPipe = columns) => {
     epoch++
     const destination = { database, table, columns: ofPipe, managedTable: true, tableDefinition: definition }
-    const place = { slot: 0, slots: 1, epoch }
+    const lease = { workerIndex: 0, workerCount: 1, epoch }
     return makeWorker(
       {
         ...parts,
-        ...place,
+        ...lease,
         pipe: { ...pipe, destination },
         source,
-        store: store.of(place),
+        store: store.of(lease),
         egress: loopbackEgress,
         context: plainContext,
         openSink: (signal) =>
@@ -68,10 +68,10 @@ function worldOf(engine: TestEngine, { kind, table, shown, source, settings = {}
             loopbackEgress,
             access,
             { database, table, columns: ofPipe, definition },
-            { pipeId: pipe.id, slot: 0, epoch },
+            { pipeId: pipe.id, workerIndex: 0, epoch },
             { signal },
           ),
-        tell: (status) => statuses.push(status),
+        report: (status) => statuses.push(status),
       },
       { times },
     )
@@ -87,7 +87,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 const rowOf = (id: number): string => JSON.stringify({ id, name: `name ${id % 7}` })
 
 async function idsIn(engine: TestEngine, table: string): Promise<number[]> {
-  // Until a worker has made it, there is none.
+  // The table does not exist until a worker has created it.
   const rows = await engine.rowsIfAny(table)
   return rows.map(({ id }) => Number(id)).toSorted((one, other) => one - other)
 }
@@ -120,7 +120,7 @@ for (const hasTokens of [true, false]) {
       })
     }
 
-    it('moves the records of a topic, each once, though answers are lost and a worker is aborted', async () => {
+    it('moves each record of a topic once, although answers are lost and a worker is aborted', async () => {
       const world = await stream('topic', numbersTo(300).map(rowOf))
       engine.cutNext({ matching: /^INSERT/i, times: 2 })
       const first = world.newWorker()
@@ -140,7 +140,7 @@ for (const hasTokens of [true, false]) {
       )
     })
 
-    /** A worker that ends when the engine has its first batch, and has not heard of it. */
+    /** A worker that ends when the engine has stored its first batch, before it gets the answer. */
     async function insertUnheard(world: World, table: string): Promise<void> {
       engine.delayNext({ matching: /^INSERT/i, delayMs: 2_000, after: true })
       const worker = world.newWorker()
@@ -153,7 +153,7 @@ for (const hasTokens of [true, false]) {
 
     async function finish(world: World, worker: Worker): Promise<void> {
       const running = worker.run()
-      await until(() => world.store.deliveries.size === 0 && world.store.figures.rowsRead >= 30)
+      await until(() => world.store.deliveries.size === 0 && world.store.counters.rowsRead >= 30)
       worker.stop()
       assert.deepEqual(await running, { end: 'stopped' })
     }
@@ -161,7 +161,7 @@ for (const hasTokens of [true, false]) {
     const withMore = [...columns, { name: 'more', type: 'String' }]
     const records = numbersTo(30).map((id) => JSON.stringify({ id, name: 'same', more: `more ${id}` }))
 
-    it('moves a batch again that the engine has lost, and knows only by its token', { skip: !hasTokens }, async () => {
+    it('sends a batch again that the engine has lost but still knows by its token', { skip: !hasTokens }, async () => {
       const world = await stream('lost', records)
       await insertUnheard(world, 'lost')
       await engine.run('ALTER TABLE lost DELETE WHERE 1', { mutations_sync: '1' })
@@ -169,21 +169,21 @@ for (const hasTokens of [true, false]) {
       assert.deepEqual(await idsIn(engine, 'lost'), numbersTo(30))
     })
 
-    it('does not move a batch again of which other rows are made now', async () => {
+    it('does not send a batch again when its rows are encoded differently now', async () => {
       const world = await stream('remade', records)
       await insertUnheard(world, 'remade')
       await finish(world, world.newWorker(withMore))
       assert.deepEqual(await idsIn(engine, 'remade'), numbersTo(30))
     })
 
-    it('keeps records that the engine refuses, and moves the others', async () => {
+    it('stores records that the engine rejects, and moves the others', async () => {
       const records = numbersTo(60).map(rowOf)
       records[7] = '{"id":"seven","name":"no number"}'
       records[23] = 'no JSON at all'
       const world = await stream('mixed', records)
       const worker = world.newWorker()
       const running = worker.run()
-      await until(() => world.store.figures.rowsRead >= 60)
+      await until(() => world.store.counters.rowsRead >= 60)
       worker.stop()
       assert.deepEqual(await running, { end: 'stopped' })
       assert.deepEqual(
@@ -192,11 +192,11 @@ for (const hasTokens of [true, false]) {
       )
       const kept = (await engine.rows('mixed_penstock_errors')).map(({ raw }) => raw)
       assert.deepEqual(kept.toSorted(), [records[7], records[23]].toSorted())
-      assert.equal(world.store.figures.rowsRefused, 2)
+      assert.equal(world.store.counters.rowsRefused, 2)
       assert.equal(world.statuses.at(-1)?.state, 'running')
     })
 
-    it('loads objects, each once, though the engine goes away in between', async () => {
+    it('loads each object once, although the engine is unavailable in between', async () => {
       const folder = hasTokens ? 'new' : 'old'
       for (const part of [0, 1, 2, 3]) {
         const lines = numbersTo(25).map((index) => rowOf(part * 25 + index))
@@ -215,10 +215,10 @@ for (const hasTokens of [true, false]) {
       assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
       assert.deepEqual(await idsIn(engine, 'files'), numbersTo(100))
       assert.equal(world.store.deliveries.size, 0)
-      assert.equal(world.store.figures.rowsWritten, 100)
+      assert.equal(world.store.counters.rowsWritten, 100)
     })
 
-    it('says that it waits for files as soon as nothing is inserted any more, not with the next look', async () => {
+    it('reports that it waits for files as soon as the last insert has ended, not with the next poll', async () => {
       const folder = hasTokens ? 'new-waits' : 'old-waits'
       await objects.put('data', `${folder}/1.json`, Buffer.from(`${rowOf(1)}\n`))
       const url = `${objects.endpoint}/data/${folder}/*`
@@ -227,7 +227,7 @@ for (const hasTokens of [true, false]) {
         table: 'waited',
         shown: { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: true, url },
         source: s3Source(url, objects.accessKey, { isContinuous: true }, plainContext),
-        // One file fills a batch, and is inserted while the next look is far away.
+        // One file fills a batch, and is inserted long before the next poll.
         settings: { object_storage_max_file_count: 1, object_storage_polling_interval_ms: 600_000 },
       })
       engine.delayNext({ matching: /^INSERT/i, delayMs: 300 })

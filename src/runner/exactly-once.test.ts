@@ -1,18 +1,18 @@
-// Whatever goes wrong at whatever moment, every line of the source is in the table exactly as often as in the source.
+// After any failure at any time, every line of the source is in the table exactly as often as in the source.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type FaultMode, Faults, faultModes } from '../../test/runner-world/faults.ts'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 
 const batchSize = { rows: 3, bytes: 1_000, note: () => undefined }
 
-/** Lines that are there more than once, because they are so in the source. */
+/** Lines that the source contains more than once. */
 const partitions = {
   a: ['a1', 'a2', 'same', 'same', 'a5', 'BAD a6', 'a7', 'a8', 'same'],
   b: ['b1', 'UNREADABLE b2', 'b3', 'same', 'b5', 'BAD b6', 'BAD b7'],
-  // Begins behind what is there when it is first looked at.
+  // Starts after the lines that exist at the first look.
   c: ['gone', 'c2', 'c3', 'same'],
 }
 
@@ -49,7 +49,7 @@ function objectWorld(faults: Faults, concurrency = 0): RunnerWorld {
   return makeRunnerWorld(options)
 }
 
-/** Read while they are sent, as Parquet is. */
+/** Read while they are sent, as Parquet files are. */
 const wholeObjects = { 'a/1': 'one\nsame\n', 'a/2': 'same\n', 'a/3': '', 'b/1': 'the last\n' }
 
 function wholeObjectWorld(faults: Faults): RunnerWorld {
@@ -93,7 +93,7 @@ const cases: Case[] = [
   { name: 'objects that are one piece', make: wholeObjectWorld, lines: () => linesIn(wholeObjects) },
 ]
 
-/** Gives how many calls there were. */
+/** Returns the number of calls. */
 async function runWith({ name, make, lines }: Case, mode: FaultMode, at: number[]): Promise<number> {
   const faults = new Faults(at, mode)
   const world = make(faults)
@@ -106,7 +106,7 @@ async function runWith({ name, make, lines }: Case, mode: FaultMode, at: number[
 
 const worldsAtOnce = 16
 
-/** Fails the first call, in another world the second, and so on until there is none left to fail. */
+/** Fails the first call, in another world the second, and so on through all calls. */
 async function failEach(one: Case, mode: FaultMode): Promise<number> {
   for (let first = 1; ; first += worldsAtOnce) {
     const ats = Array.from({ length: worldsAtOnce }, (_, index) => first + index)
@@ -118,13 +118,13 @@ async function failEach(one: Case, mode: FaultMode): Promise<number> {
 describe('exactly once', () => {
   for (const one of cases) {
     for (const mode of faultModes) {
-      it(`${one.name}: whichever call goes wrong by "${mode}"`, async () => {
+      it(`${one.name}: any call fails with "${mode}"`, async () => {
         const calls = await failEach(one, mode)
         assert.ok(calls > 20, 'there were too few calls to see anything')
       })
     }
 
-    it(`${one.name}: several calls go wrong`, async () => {
+    it(`${one.name}: several calls fail`, async () => {
       const random = makeRandom(1)
       const rounds = Array.from({ length: 60 }, (_, round) => {
         const mode = faultModes[round % faultModes.length] ?? 'fail'
@@ -134,12 +134,12 @@ describe('exactly once', () => {
     })
   }
 
-  it('what was recorded as refused is left out of a repeated batch, whatever the engine would say now', async () => {
+  it('rows that were recorded as rejected are left out of a repeated batch, even if the engine would accept them now', async () => {
     const { lines } = await repeatedAfterChange()
     assert.deepEqual(lines.toSorted(), ['a1', 'a3'])
   })
 
-  it('a stream keeps the order of each partition when one insert is under way at a time', async () => {
+  it('a stream keeps the order of each partition with one concurrent insert', async () => {
     const world = streamWorld(new Faults([9], 'die'))
     await world.runToEnd()
     const ofA = world.engine.lines.filter((line) => line.startsWith('a'))
@@ -147,7 +147,7 @@ describe('exactly once', () => {
   })
 })
 
-/** The same numbers each time, from 1 to `most`. */
+/** Deterministic numbers from 1 to `most`. */
 function makeRandom(seed: number): (most: number) => number {
   let state = seed
   return (most) => {
@@ -156,7 +156,7 @@ function makeRandom(seed: number): (most: number) => number {
   }
 }
 
-/** A worker dies when it has recorded a refused row and not sent the others; when it comes back, the engine would take all. */
+/** A worker dies after it has recorded a rejected row and before it sends the others; then the engine would accept all rows. */
 async function repeatedAfterChange(): Promise<{ lines: string[] }> {
   const source = { partitions: { a: ['a1', 'BAD a2', 'a3'] }, begin: () => 0, batchRows: 1 }
   const makeWorld = (faults: Faults): RunnerWorld =>

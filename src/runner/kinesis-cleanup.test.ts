@@ -1,9 +1,9 @@
-// A whole Penstock removes what a deleted pipe has left at its stream.
+// A complete Penstock removes the consumer that a deleted pipe has left at its stream.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { until } from '../../test/fake-workers.ts'
-import { openTestApp, type TestApp } from '../../test/harness.ts'
-import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
+import { until } from '../../test/fakes/fake-workers.ts'
+import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../test/harness/pipes.ts'
+import { openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
 import { type FanOutServer, startFanOut } from '../../test/sources/kinesis-fan-out.ts'
 import { type KinesisServer, startKinesis } from '../../test/sources/kinesis-server.ts'
@@ -30,7 +30,7 @@ describe('the stream of a kinesis pipe that is deleted', () => {
     await behind?.stop()
   })
 
-  /** One that has run before, and has its consumer. */
+  /** A pipe that has run before and has a consumer. */
   async function makePausedPipe(more: object = {}): Promise<string> {
     const source = { ...kinesisConfig, accessKey, useEnhancedFanOut: true, ...more }
     const body = withField(leastPipes.kinesis, 'source.kinesis', source)
@@ -52,18 +52,18 @@ describe('the stream of a kinesis pipe that is deleted', () => {
     } finally {
       await reader.close()
     }
-    // So that the next one does not take it for its own.
+    // The next pipe must not use this consumer as its own.
     await until(() => stream.subscriptions() === 0, 'the subscription has ended')
   }
 
   const left = () =>
     app.query<{ pipe_id: string; tries: number; last_reason: string | null }>('SELECT * FROM source_leftovers')
   const removed = 'what a deleted pipe had left at its source was removed'
-  const isToldOf = (pipeId: string): boolean =>
+  const isLogged = (pipeId: string): boolean =>
     app.logged.some((line) => line.includes(removed) && line.includes(pipeId))
   const consumers = (): string[] => [...stream.consumers.values()].map(({ name }) => name)
 
-  it('is freed of its consumer, and of no other', async () => {
+  it('loses the consumer of the pipe, and no other', async () => {
     const [deleted, kept] = [await makePausedPipe(), await makePausedPipe()]
     await readFor(deleted)
     await readFor(kept)
@@ -72,7 +72,7 @@ describe('the stream of a kinesis pipe that is deleted', () => {
     await until(async () => (await left()).length === 0, 'nothing waits')
     assert.deepEqual(consumers(), [`penstock-${kept}`])
     assert.ok(!app.logged.some((line) => line.includes(accessKey.secretKey)))
-    await until(() => isToldOf(deleted), 'it is told')
+    await until(() => isLogged(deleted), 'it is logged')
     assert.equal(app.logged.filter((line) => line.includes(removed)).length, 1)
   })
 
@@ -80,9 +80,9 @@ describe('the stream of a kinesis pipe that is deleted', () => {
     for (const more of [{}, { streamName: 'never-made' }]) {
       const id = await makePausedPipe(more)
       assert.equal((await service.send('DELETE', `/${id}`)).status, 200)
-      // The runner may have been quicker.
+      // The runner may have removed it already.
       const isLeft = (await left()).some(({ pipe_id }) => pipe_id === id)
-      if (!isLeft) await until(() => isToldOf(id), 'it was left, and is removed')
+      if (!isLeft) await until(() => isLogged(id), 'it was left, and is removed')
     }
     await until(async () => (await left()).length === 0, 'nothing waits')
   })
@@ -93,7 +93,7 @@ describe('the stream of a kinesis pipe that is deleted', () => {
   ] as const) {
     it(`needs nothing when what speaks like Kinesis ${what}`, async () => {
       const id = await makePausedPipe()
-      // The client of AWS asks more than once where it might help.
+      // The client repeats some requests.
       for (let count = 0; count < 8; count++) {
         stream.refusals.push({ operation: 'DeregisterStreamConsumer', ...refusal })
       }
@@ -108,7 +108,7 @@ describe('the stream of a kinesis pipe that is deleted', () => {
     assert.deepEqual(await left(), [])
   })
 
-  it('is tried again when it does not let us, and says what is left to do', async () => {
+  it('is tried again when access is denied, and reports what is left to do', async () => {
     const id = await makePausedPipe()
     stream.refusals.push({ operation: 'DeregisterStreamConsumer', code: 'AccessDeniedException' })
     assert.equal((await service.send('DELETE', `/${id}`)).status, 200)

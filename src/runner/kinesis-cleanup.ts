@@ -1,14 +1,14 @@
-// What a runner does at the streams of kinesis pipes that are deleted.
+// Deregisters the enhanced fan-out consumers of deleted kinesis pipes.
 import { VaultError } from '../lib/vault.ts'
-import type { KinesisSource } from '../pipes/kinesis-source.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { LeftAtKinesis, LeftoverOf } from '../progress/leftovers/store.ts'
+import type { KinesisSource } from '../source-shapes/kinesis-source.ts'
 import { makeKinesis } from '../sources/kinesis/kinesis-client.ts'
 import { consumerNameOf } from '../sources/kinesis/kinesis-consumer.ts'
 import { ProbeFailure } from '../sources/source.ts'
 import type { EndParts } from './make-ends.ts'
 
-/** Gives why it was in vain; undefined when nothing is left. */
+/** Returns the reason of a failure; undefined when nothing is left to remove. */
 export async function removeLeftover(
   { vault, egress, context }: EndParts,
   { pipeId, organizationId, sealedSecrets, source }: LeftoverOf<LeftAtKinesis>,
@@ -16,8 +16,8 @@ export async function removeLeftover(
 ): Promise<string | undefined> {
   try {
     const secrets = openSecrets(vault, { id: pipeId, organizationId, sealedSecrets })
-    const { kind: _, ...place } = source
-    const config: KinesisSource = { ...place, format: 'JSONEachRow', iteratorType: 'LATEST' }
+    const { kind: _, ...stream } = source
+    const config: KinesisSource = { ...stream, format: 'JSONEachRow', iteratorType: 'LATEST' }
     const kinesis = makeKinesis(config, secrets, { ...context, organizationId }, { egress, signal })
     try {
       await kinesis.consumers.remove(consumerNameOf(pipeId), signal)

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
+import { askAgainMs, type TestEngine } from '../../test/fakes/engine-front.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { MemoryStore } from '../../test/runner-world/memory-store.ts'
-import { makeRunnerWorld } from '../../test/runner-world.ts'
+import { makeRunnerWorld } from '../../test/runner-world/runner-world.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
 import { type FanOutServer, startFanOut } from '../../test/sources/kinesis-fan-out.ts'
 import { type KinesisServer, startKinesis } from '../../test/sources/kinesis-server.ts'
@@ -67,11 +67,20 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
     let epoch = 0
     const newWorker = (): Worker => {
       epoch++
-      const place = { slot: 0, slots: 1, epoch }
-      const opened = { pipeId: pipe.id, slot: 0, epoch }
+      const lease = { workerIndex: 0, workerCount: 1, epoch }
+      const opened = { pipeId: pipe.id, workerIndex: 0, epoch }
       const target = { database, table, columns, definition }
-      const tell = (status: WorkerStatus): void => void statuses.push(status)
-      const made = { ...parts, ...place, pipe, source, store: store.of(place), egress: loopbackEgress, context, tell }
+      const report = (status: WorkerStatus): void => void statuses.push(status)
+      const made = {
+        ...parts,
+        ...lease,
+        pipe,
+        source,
+        store: store.of(lease),
+        egress: loopbackEgress,
+        context,
+        report,
+      }
       return makeWorker(
         { ...made, openSink: (signal) => openSink(loopbackEgress, access, target, opened, { signal }) },
         { times: { backOff: { firstMs: 5, longestMs: 20 } } },
@@ -80,18 +89,18 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
     return { store, statuses, newWorker }
   }
 
-  it('moves each record once, though subscriptions break, the shards change and the worker is aborted', async () => {
+  it('moves each record once, although subscriptions break, shards change and the worker is aborted', async () => {
     await behind.createStream('orders', 2)
     const world = worldOf('orders', 'orders')
     await put('orders', 100)
-    Object.assign(stream.manners, { breaksInFrame: 5, eventRecords: 9 })
+    Object.assign(stream.behavior, { breaksInFrame: 5, eventRecords: 9 })
     engine.cutNext({ matching: /^INSERT/i, times: 2 })
     const first = world.newWorker()
     const running = first.run()
     await until(async () => (await numbersIn('orders')).length > 0, 'something has come')
     first.abort()
     await running
-    stream.manners.breaksInFrame = Infinity
+    stream.behavior.breaksInFrame = Infinity
     const second = world.newWorker()
     const ran = second.run()
     await behind.split('orders', 'shardId-000000000000')
@@ -112,14 +121,15 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
     await until(() => stream.subscriptions() === 0, 'no subscription is left')
   })
 
-  it('says that it polls, and why', async () => {
+  it('reports that it polls, and why', async () => {
     await behind.createStream('refunds', 1)
     stream.refusals.push({ operation: 'RegisterStreamConsumer', code: 'LimitExceededException' })
     const world = worldOf('refunds', 'refunds')
     const worker = world.newWorker()
     const running = worker.run()
-    const told = 'Waiting for records; by polling, because the stream "refunds" has as many consumers as it may have'
-    await until(() => world.statuses.some(({ doing }) => doing === told), 'it says so')
+    const expected =
+      'Waiting for records; by polling, because the stream "refunds" has as many consumers as it may have'
+    await until(() => world.statuses.some(({ doing }) => doing === expected), 'it reports polling')
     await put('refunds', 10)
     await until(async () => (await numbersIn('refunds')).length >= 10, 'all have come')
     worker.stop()

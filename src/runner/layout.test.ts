@@ -1,10 +1,10 @@
-// The number of workers of a pipe changes while something is on its way: nothing is lost, and nothing comes twice.
+// The worker count of a pipe changes during deliveries: no row is lost or duplicated.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Faults } from '../../test/runner-world/faults.ts'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 
 const batchSize = { rows: 3, bytes: 1_000, note: () => undefined }
 const partitions = { a: ['a1', 'a2', 'a3', 'a4'], b: ['b1', 'b2', 'b3'], c: ['c1', 'c2', 'c3', 'c4', 'c5'] }
@@ -45,18 +45,18 @@ function worldOf({ source }: Case, faults: Faults): RunnerWorld {
   })
 }
 
-async function runAll(world: RunnerWorld, slots: number): Promise<void> {
-  const places = Array.from({ length: slots }, (_, slot) => ({ slot, slots }))
-  const ends = await Promise.all(places.map((place) => world.newWorker(place).run()))
+async function runAll(world: RunnerWorld, workerCount: number): Promise<void> {
+  const leases = Array.from({ length: workerCount }, (_, workerIndex) => ({ workerIndex, workerCount }))
+  const ends = await Promise.all(leases.map((lease) => world.newWorker(lease).run()))
   assert.ok(
     ends.every(({ end }) => end === 'completed'),
     JSON.stringify(ends),
   )
 }
 
-describe('another number of workers', () => {
+describe('a changed worker count', () => {
   for (const one of cases) {
-    it(`${one.name}: the first of the new ones finishes what the old one has begun, at whatever moment that died`, async () => {
+    it(`${one.name}: the first new worker finishes the work of the old one, whenever that died`, async () => {
       for (let at = 1; ; at++) {
         const faults = new Faults([at], 'die-after')
         const world = worldOf(one, faults)
@@ -69,12 +69,12 @@ describe('another number of workers', () => {
       }
     })
 
-    it(`${one.name}: one takes over from three`, async () => {
+    it(`${one.name}: one worker takes over from three`, async () => {
       for (let at = 1; ; at++) {
         const faults = new Faults([at], 'die')
         const world = worldOf(one, faults)
-        // The others have not begun.
-        const { end } = await world.newWorker({ slot: 2, slots: 3 }).run()
+        // The other workers have not started.
+        const { end } = await world.newWorker({ workerIndex: 2, workerCount: 3 }).run()
         if (end === 'completed') break
         await runAll(world, 1)
         assert.deepEqual(world.engine.lines.toSorted(), one.lines.toSorted(), `died at call ${at}`)

@@ -1,31 +1,40 @@
-// A place that this process holds: one worker after the other works in it. A changed configuration comes into effect when a
-// worker could be prepared with it; until then the one before goes on.
+// Runs workers under one lease, one after the other. A changed configuration takes effect when a worker could be prepared with it;
+// until then the previous worker continues.
 import type { Delivery } from '../engine/engine.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { VaultError } from '../lib/vault.ts'
-import type { WorkerState } from '../progress/settled-state.ts'
+import type { WorkerPhase, WorkerState } from '../progress/settled-state.ts'
 import type { WorkerLease } from '../progress/store.ts'
 import { type BackOffTimes, makeBackOff, pause, usualBackOff } from './back-off.ts'
 import { classifyFailure } from './classify-failure.ts'
 import type { Configuration } from './configuration.ts'
-import type { Worker, WorkerEnd, WorkerPhase, WorkerStatus } from './worker.ts'
+import { ConfigurationChange, type Replacement } from './configuration-change.ts'
+import {
+  changeOf,
+  checkTransition,
+  isEndingMode,
+  type LeasedWorkerMode,
+  replacementOf,
+  type ShownChange,
+} from './leased-worker-mode.ts'
+import type { Worker, WorkerEnd, WorkerStatus } from './worker.ts'
 
-/** What a worker is made of, beside what is the same for all. */
+/** What differs between workers; the rest is the same for all workers of a runner. */
 export interface WorkerOrder {
   configuration: Configuration
-  place: WorkerLease
-  slots: number
-  tell(status: WorkerStatus): void
-  tellDelivery(delivery: Delivery): void
+  lease: WorkerLease
+  workerCount: number
+  report(status: WorkerStatus): void
+  reportDelivery(delivery: Delivery): void
 }
 
 export interface LeasedWorkerParts {
-  place: WorkerLease
-  slots: number
+  lease: WorkerLease
+  workerCount: number
   configuration: Configuration
   makeWorker(order: WorkerOrder): Promise<Worker>
-  /** There is something to tell. */
+  /** The status has changed. */
   changed(): void
   log: Log
   backOff?: BackOffTimes
@@ -48,75 +57,69 @@ export type LeasedWorkerEnd =
   | { end: 'stopped' | 'completed' | 'lost' }
   | { end: 'failed'; state: 'Failed' | 'InternalError'; reason: string }
 
-type Override = { state: 'modifying'; reason: null } | { state: 'degraded'; reason: string }
-
-/** So many unexpected errors in a row, and it is a defect that will not pass. */
+/** After this many consecutive unexpected errors the worker fails: a retry does not fix a defect. */
 const maxCrashes = 5
-/** A worker that has lived so long has not crashed in a row with the one before. */
+/** A worker that ran for this long resets the count of consecutive crashes. */
 const longLifeMs = 60_000
 
-const secretsUnreadable = 'the stored secrets cannot be opened; set the credentials anew'
-export const internalTrouble = 'Penstock failed in a way that it does not know; its log has more'
+const secretsUnreadable = 'the stored secrets cannot be opened; set the credentials again'
+export const internalError = 'Penstock failed in a way that it does not know; its log has more'
 
 const starting: WorkerStatus = { state: 'starting', doing: 'Starting' }
 
 export class LeasedWorker {
-  readonly place: WorkerLease
-  readonly slots: number
+  readonly lease: WorkerLease
+  readonly workerCount: number
   readonly #parts: LeasedWorkerParts
+  #mode: LeasedWorkerMode = { name: 'working' }
+  /** Aborted in the modes in which the lease ends. */
   readonly #ending = new AbortController()
-  #isAborted = false
-  #hasCompleted = false
-  #wanted: Configuration
-  /** What the present worker works by. */
-  #working: Configuration
+  #desired: Configuration
+  /** Configuration of the running worker. */
+  #current: Configuration
   #worker: Worker | undefined
-  #replacement: { worker: Worker; configuration: Configuration } | undefined
-  #changing: Promise<void> | undefined
-  /** Nobody else knows of it until it is the replacement. */
-  #preparing: Worker | undefined
-  #wakeChange = new AbortController()
+  /** As reported by the worker. */
   #status: WorkerStatus = starting
-  #override: Override | undefined
-  /** As the workers of these configurations have found it. */
+  /** Delivery guarantee that the workers of each configuration have reported. */
   readonly #deliveries = new WeakMap<Configuration, Delivery>()
 
   constructor(parts: LeasedWorkerParts) {
     this.#parts = parts
-    this.place = parts.place
-    this.slots = parts.slots
-    this.#wanted = parts.configuration
-    this.#working = parts.configuration
+    this.lease = parts.lease
+    this.workerCount = parts.workerCount
+    this.#desired = parts.configuration
+    this.#current = parts.configuration
   }
 
   get isEnding(): boolean {
-    return this.#ending.signal.aborted
+    return isEndingMode(this.#mode.name)
   }
 
   get hasCompleted(): boolean {
-    return this.#hasCompleted
+    return this.#mode.name === 'completed'
   }
 
-  /** What it works by is about to be replaced. */
+  /** A changed configuration is not in effect yet. */
   get isChanging(): boolean {
-    return !this.#isInEffect && this.#override?.state === 'modifying'
+    return !this.#isInEffect && this.#mode.shown?.state === 'modifying'
   }
 
   get configuration(): Configuration {
-    return this.#working
+    return this.#current
   }
 
   get status(): LeasedWorkerStatus {
     const { state, reason, doing, lag, phase, retainedBytes, deliveredUntilMs } = this.#status
-    const delivery = this.#deliveries.get(this.#working)
+    const { shown } = this.#mode
+    const delivery = this.#deliveries.get(this.#current)
     return {
-      // Of what it does as of what it was changed to without an effect on its work, such as a name.
-      pipeVersion: this.#isInEffect ? this.#wanted.pipe.version : this.#working.pipe.version,
-      state: this.#hasCompleted ? 'completed' : (this.#override?.state ?? state),
-      reason: this.#override ? this.#override.reason : state === 'degraded' ? (reason ?? null) : null,
+      // A change that does not affect workers, such as a name, is in effect at once.
+      pipeVersion: this.#isInEffect ? this.#desired.pipe.version : this.#current.pipe.version,
+      state: this.hasCompleted ? 'completed' : (shown?.state ?? state),
+      reason: shown ? shown.reason : state === 'degraded' ? (reason ?? null) : null,
       doing,
       lag: lag ?? null,
-      phase: this.#hasCompleted ? null : (phase ?? null),
+      phase: this.hasCompleted ? null : (phase ?? null),
       retainedBytes: retainedBytes ?? null,
       deliveredUntil: deliveredUntilMs === undefined ? null : new Date(deliveredUntilMs).toISOString(),
       ...(delivery ? { delivery } : {}),
@@ -124,53 +127,53 @@ export class LeasedWorker {
   }
 
   get #isInEffect(): boolean {
-    return this.#wanted.digest === this.#working.digest
+    return this.#desired.digest === this.#current.digest
   }
 
-  /** Resolves when nobody works here any more. */
+  /** Resolves when no worker runs under the lease any more. */
   async run(): Promise<LeasedWorkerEnd> {
-    const end = await this.#workOn()
-    this.#endChange()
-    this.#replacement?.worker.abort()
-    await this.#changing
-    if (this.#isAborted) return { end: 'lost' }
-    if (end.end === 'completed') this.#hasCompleted = true
+    const end = await this.#runWorkers()
+    if (end.end === 'lost') this.#end('lost')
+    else if (!this.isEnding) this.#end('stopping')
+    replacementOf(this.#mode)?.worker.abort()
+    await changeOf(this.#mode)?.ended
+    if (this.#mode.name === 'lost') return { end: 'lost' }
+    if (end.end === 'completed') this.#setMode({ name: 'completed', shown: this.#mode.shown })
     return end
   }
 
-  /** Is to work by this from now on. */
-  want(configuration: Configuration): void {
-    const isOther = configuration.digest !== this.#wanted.digest
-    this.#wanted = configuration
-    if (isOther) {
-      this.#wakeChange.abort()
-      this.#beginChange()
-    } else this.#parts.changed()
+  /** Sets the desired configuration. */
+  setDesired(configuration: Configuration): void {
+    const isOther = configuration.digest !== this.#desired.digest
+    this.#desired = configuration
+    const change = changeOf(this.#mode)
+    if (!isOther) this.#parts.changed()
+    else if (change) change.wake()
+    else if (this.#isInEffect) this.#show(undefined)
+    else if (!this.isEnding) this.#beginChange()
   }
 
-  /** Ends when what was sent is durable. */
+  /** Ends at a boundary: when what was sent is durable. */
   stop({ isForChange = false } = {}): void {
     if (this.isEnding) return
-    if (isForChange) this.#setOverride({ state: 'modifying', reason: null })
-    this.#endChange()
+    if (isForChange) this.#show({ state: 'modifying', reason: null })
+    this.#end('stopping')
     this.#worker?.stop()
   }
 
-  /** Ends at once, whatever is under way. */
+  /** Ends at once, also in the middle of an insert. */
   abort(): void {
-    this.#isAborted = true
-    this.#endChange()
+    if (!this.hasCompleted) this.#end('lost')
     this.#worker?.abort()
   }
 
-  /** From here on nothing is changed any more. */
-  #endChange(): void {
-    this.#ending.abort()
-    this.#wakeChange.abort()
-    this.#preparing?.abort()
+  /** Configuration changes are ignored from here on. */
+  #end(name: 'stopping' | 'lost'): void {
+    const mode = this.#mode
+    this.#setMode({ name, shown: mode.shown, change: changeOf(mode), replacement: replacementOf(mode) })
   }
 
-  async #workOn(): Promise<LeasedWorkerEnd> {
+  async #runWorkers(): Promise<LeasedWorkerEnd> {
     const backOff = makeBackOff(this.#parts.backOff ?? usualBackOff)
     let crashes = 0
     while (!this.isEnding) {
@@ -179,36 +182,31 @@ export class LeasedWorker {
       if (end.end === 'lost') return { end: 'lost' }
       if (end.end === 'completed' && this.#isInEffect) return { end: 'completed' }
       if (this.isEnding) break
-      // What the configuration before came to is of no interest.
-      if (this.#replacement || !this.#isInEffect) continue
+      // The result of an outdated configuration does not count.
+      if (replacementOf(this.#mode) || !this.#isInEffect) continue
       if (end.end === 'failed') return { end: 'failed', state: 'Failed', reason: end.reason }
       if (performance.now() - begunMs > longLifeMs) {
         crashes = 0
         backOff.reset()
       }
-      if (++crashes === maxCrashes) return { end: 'failed', state: 'InternalError', reason: internalTrouble }
-      this.#tell({ state: 'degraded', reason: internalTrouble, doing: 'Waiting before the next attempt' })
+      if (++crashes === maxCrashes) return { end: 'failed', state: 'InternalError', reason: internalError }
+      this.#report({ state: 'degraded', reason: internalError, doing: 'Waiting before the next attempt' })
       await pause(backOff.nextMs(), this.#ending.signal)
     }
     return { end: 'stopped' }
   }
 
   async #runWorker(): Promise<WorkerEnd | { end: 'crashed' }> {
-    const prepared = this.#replacement
-    this.#replacement = undefined
-    // A change that was taken back meanwhile never comes into effect.
-    const replacement = prepared?.configuration.digest === this.#wanted.digest ? prepared : undefined
-    if (!replacement) prepared?.worker.abort()
-    const configuration = replacement?.configuration ?? this.#wanted
-    this.#working = configuration
-    if (!replacement) this.#tell(this.#status.state === 'degraded' ? this.#status : starting)
+    const replacement = this.#takeReplacement()
+    const configuration = replacement?.configuration ?? this.#desired
+    this.#current = configuration
+    if (!replacement) this.#report(this.#status.state === 'degraded' ? this.#status : starting)
     try {
       this.#worker = replacement?.worker ?? (await this.#make(configuration))
-      if (this.isEnding || this.#replacement) {
+      if (this.isEnding || replacementOf(this.#mode)) {
         this.#worker.abort()
         return { end: 'stopped' }
       }
-      if (!this.#isInEffect) this.#beginChange()
       return await this.#worker.run()
     } catch (error) {
       if (error instanceof VaultError) return { end: 'failed', reason: secretsUnreadable }
@@ -219,102 +217,99 @@ export class LeasedWorker {
     }
   }
 
+  #takeReplacement(): Replacement | undefined {
+    const mode = this.#mode
+    const prepared = replacementOf(mode)
+    if (mode.name === 'changing') this.#setMode({ ...mode, replacement: undefined })
+    else this.#setMode({ name: 'working', shown: mode.shown })
+    // A change that was reverted never takes effect.
+    const replacement = prepared?.configuration.digest === this.#desired.digest ? prepared : undefined
+    if (!replacement) prepared?.worker.abort()
+    return replacement
+  }
+
   #make(configuration: Configuration): Promise<Worker> {
-    const { place, slots } = this
+    const { lease, workerCount } = this
     return this.#parts.makeWorker({
       configuration,
-      place,
-      slots,
-      // One that is still being prepared has nothing to say.
-      tell: (status) => {
-        if (configuration === this.#working && !this.isEnding) this.#heard(status)
+      lease,
+      workerCount,
+      // A worker that is still being prepared does not report.
+      report: (status) => {
+        if (configuration === this.#current && !this.isEnding) this.#onReport(status)
       },
-      tellDelivery: (delivery) => {
+      reportDelivery: (delivery) => {
         this.#deliveries.set(configuration, delivery)
         this.#parts.changed()
       },
     })
   }
 
-  #heard(status: WorkerStatus): void {
-    if (status.state !== 'starting' && this.#isInEffect) this.#override = undefined
-    this.#tell(status)
+  #onReport(status: WorkerStatus): void {
+    if (status.state !== 'starting' && this.#isInEffect) this.#setMode({ ...this.#mode, shown: undefined })
+    this.#report(status)
   }
 
   #beginChange(): void {
-    this.#changing ??= this.#change().finally(() => {
-      this.#changing = undefined
-      if (!this.#isInEffect && !this.#replacement && !this.isEnding) this.#beginChange()
+    const change = new ConfigurationChange({
+      findPending: () => (this.#isInEffect || this.isEnding ? undefined : this.#desired),
+      makeWorker: (configuration) => this.#make(configuration),
+      onAttempt: () => this.#show({ state: 'modifying', reason: null }),
+      onFailure: (error) =>
+        this.#show({ state: 'degraded', reason: `the change is not in effect: ${this.#explain(error)}` }),
+      onReady: (replacement) => this.#switchTo(replacement),
+      onNotNeeded: () => this.#endChange(),
+      backOff: this.#parts.backOff ?? usualBackOff,
+      signal: this.#ending.signal,
     })
+    const mode = this.#mode
+    this.#setMode({ name: 'changing', shown: mode.shown, change, replacement: replacementOf(mode) })
+    change.start()
   }
 
-  async #change(): Promise<void> {
-    const backOff = makeBackOff(this.#parts.backOff ?? usualBackOff)
-    let tried: Configuration | undefined
-    while (!this.#isInEffect && !this.isEnding) {
-      const wanted = this.#wanted
-      if (tried?.digest !== wanted.digest) {
-        backOff.reset()
-        this.#setOverride({ state: 'modifying', reason: null })
-      }
-      tried = wanted
-      const worker = await this.#prepare(wanted)
-      const isWanted = wanted.digest === this.#wanted.digest && !this.#isInEffect && !this.isEnding
-      if (worker && isWanted) {
-        this.#replacement?.worker.abort()
-        this.#replacement = { worker, configuration: wanted }
-        this.#worker?.stop()
-        return
-      }
-      worker?.abort()
-      if (worker || !isWanted) continue
-      this.#wakeChange = new AbortController()
-      await pause(backOff.nextMs(), this.#wakeChange.signal)
-    }
-    if (this.#isInEffect) this.#setOverride(undefined)
+  #switchTo(replacement: Replacement): void {
+    const mode = this.#mode
+    replacementOf(mode)?.worker.abort()
+    this.#setMode({ name: 'switching', shown: mode.shown, replacement })
+    this.#worker?.stop()
   }
 
-  /** Undefined when it cannot be done; why is told. */
-  async #prepare(configuration: Configuration): Promise<Worker | undefined> {
-    let worker: Worker | undefined
-    try {
-      worker = await this.#make(configuration)
-      if (this.isEnding) return worker
-      this.#preparing = worker
-      await worker.prepare()
-      return worker
-    } catch (error) {
-      worker?.abort()
-      if (this.isEnding) return undefined
-      if (configuration.digest === this.#wanted.digest && !this.#isInEffect) {
-        this.#setOverride({ state: 'degraded', reason: `the change is not in effect: ${this.#explain(error)}` })
-      }
-      return undefined
-    } finally {
-      this.#preparing = undefined
-    }
+  /** The change was reverted, the worker that runs now has the desired configuration already, or the lease ends. */
+  #endChange(): void {
+    const mode = this.#mode
+    const { shown } = mode
+    const replacement = replacementOf(mode)
+    if (isEndingMode(mode.name)) this.#setMode({ ...mode, change: undefined })
+    else this.#setMode(replacement ? { name: 'switching', shown, replacement } : { name: 'working', shown })
+    if (this.#isInEffect) this.#show(undefined)
   }
 
   #explain(error: unknown): string {
     if (error instanceof VaultError) return secretsUnreadable
-    const trouble = classifyFailure(error, this.#wanted.pipe)
-    if (trouble && 'reason' in trouble) return trouble.reason
+    const failure = classifyFailure(error, this.#desired.pipe)
+    if (failure && 'reason' in failure) return failure.reason
     this.#warn('a changed pipe could not be prepared', error)
-    return internalTrouble
+    return internalError
   }
 
-  #setOverride(override: Override | undefined): void {
-    this.#override = override
+  #show(shown: ShownChange | undefined): void {
+    this.#setMode({ ...this.#mode, shown })
     this.#parts.changed()
   }
 
-  #tell(status: WorkerStatus): void {
+  #setMode(mode: LeasedWorkerMode): void {
+    checkTransition(this.#mode.name, mode.name)
+    this.#mode = mode
+    if (this.isEnding) this.#ending.abort()
+  }
+
+  #report(status: WorkerStatus): void {
     this.#status = status
     this.#parts.changed()
   }
 
   #warn(message: string, error: unknown): void {
-    const { organizationId, pipeId } = this.place
+    const { organizationId, pipeId } = this.lease
     this.#parts.log.error(message, { organizationId, pipeId, error: describeError(error) })
   }
 }

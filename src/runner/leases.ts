@@ -1,34 +1,34 @@
-// The leases of a runner: all are renewed by one write, long before they are over; nothing that a pipe may bring is in it. A runner that could not renew them for a
-// while, by the clock that nobody sets, leaves its places before another may take them.
+// Renews all leases of a runner by one write, long before they expire. The write contains nothing that a pipe can cause to fail.
+// A runner that could not renew for some time, by the monotonic clock, gives its workers up before other runners may claim them.
 import type { WorkerLease } from '../progress/store.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
 export interface LeaseTimes {
   leaseMs: number
   renewEveryMs: number
-  /** So long without a renewal, and the places are left. Less than a lease. */
+  /** Without a renewal for this long, the workers are given up. Less than `leaseMs`. */
   giveUpMs: number
 }
 
 interface Leased {
-  place: { place: WorkerLease }
+  worker: { lease: WorkerLease }
 }
 
-/** What a renewal has to know of the places of a runner, and does to them. */
+/** The workers of a runner, as far as renewal is concerned. */
 export interface LeasedWorkers<Held extends Leased> {
   readonly all: Held[]
   readonly claiming: ReadonlySet<string>
   has(held: Held): boolean
-  find(place: WorkerLease): Held | undefined
+  find(lease: WorkerLease): Held | undefined
   lose(held: Held): void
-  release(place: WorkerLease): Promise<void>
+  release(lease: WorkerLease): Promise<void>
 }
 
 export interface LeasesParts<Held extends Leased> {
   runnerId: string
   database: Pick<RunnerDatabase, 'write'>
-  places: LeasedWorkers<Held>
-  /** No other process can be on the database. */
+  workers: LeasedWorkers<Held>
+  /** No other process uses the database. */
   isAlone: boolean
   times: LeaseTimes
 }
@@ -36,7 +36,7 @@ export interface LeasesParts<Held extends Leased> {
 export class Leases<Held extends Leased> {
   readonly #parts: LeasesParts<Held>
   readonly #startedAt = new Date().toISOString()
-  /** When the last renewal that succeeded was begun. */
+  /** Start time of the last successful renewal. */
   #renewedMs = performance.now()
   #hasReported = false
   #renewing: Promise<void> | undefined
@@ -49,19 +49,19 @@ export class Leases<Held extends Leased> {
     return performance.now() - this.#renewedMs > this.#parts.times.giveUpMs
   }
 
-  /** Others know of this runner. */
+  /** Other runners can see this one in the database. */
   get areKnown(): boolean {
     return this.#hasReported
   }
 
-  /** For what is claimed now. */
+  /** Timestamps for a claim. */
   expiry(): { now: string; expiresAt: string } {
     const nowMs = Date.now()
     const expiresAt = new Date(nowMs + this.#parts.times.leaseMs).toISOString()
     return { now: new Date(nowMs).toISOString(), expiresAt }
   }
 
-  /** When it is due: renews, and leaves the places that are another's. */
+  /** Renews when it is due, and gives up workers that another runner has claimed. */
   renew(): Promise<void> {
     this.#renewing ??= this.#renewWhenDue().finally(() => {
       this.#renewing = undefined
@@ -70,10 +70,10 @@ export class Leases<Held extends Leased> {
   }
 
   async #renewWhenDue(): Promise<void> {
-    const { runnerId, database, places, isAlone, times } = this.#parts
+    const { runnerId, database, workers, isAlone, times } = this.#parts
     const begunMs = performance.now()
     if (this.#hasReported && begunMs - this.#renewedMs < times.renewEveryMs) return
-    const all = places.all
+    const all = workers.all
     if (!this.#hasReported && isAlone) await database.write('endOtherRunners', runnerId, 'runner')
     const report = { runnerId, startedAt: this.#startedAt, ...this.expiry() }
     const inDatabase = await database.write('reportRunner', report, 'runner')
@@ -82,24 +82,24 @@ export class Leases<Held extends Leased> {
     await this.#compare(all, inDatabase)
   }
 
-  /** Gives up the name of this runner; its places have been left. */
+  /** Removes this runner from the database. Call after its workers have ended. */
   async end(): Promise<void> {
-    // A report that is still on its way would make others count on this one.
+    // A renewal that arrives later would list this runner again.
     await this.#renewing?.catch(() => undefined)
     if (this.#hasReported) await this.#parts.database.write('endRunner', this.#parts.runnerId, 'runner')
   }
 
   async #compare(known: Held[], inDatabase: WorkerLease[]): Promise<void> {
-    const { places } = this.#parts
-    const epochs = new Map(inDatabase.map(({ pipeId, slot, epoch }) => [`${pipeId}/${slot}`, epoch]))
+    const { workers } = this.#parts
+    const epochs = new Map(inDatabase.map(({ pipeId, workerIndex, epoch }) => [`${pipeId}/${workerIndex}`, epoch]))
     for (const held of known) {
-      const { pipeId, slot, epoch } = held.place.place
-      if (places.has(held) && epochs.get(`${pipeId}/${slot}`) !== epoch) places.lose(held)
+      const { pipeId, workerIndex, epoch } = held.worker.lease
+      if (workers.has(held) && epochs.get(`${pipeId}/${workerIndex}`) !== epoch) workers.lose(held)
     }
-    // Claimed, but the answer was lost: nobody works there, and every renewal would keep others away.
+    // Claimed, but the answer was lost: no worker runs, and every renewal would keep other runners from claiming.
     const unknown = inDatabase.filter(
-      (place) => !places.claiming.has(place.pipeId) && places.find(place)?.place.place.epoch !== place.epoch,
+      (lease) => !workers.claiming.has(lease.pipeId) && workers.find(lease)?.worker.lease.epoch !== lease.epoch,
     )
-    for (const place of unknown) await places.release(place)
+    for (const lease of unknown) await workers.release(lease)
   }
 }

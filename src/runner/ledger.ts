@@ -1,22 +1,23 @@
-// The deliveries of a worker in the order in which they were made. Positions move in that order: what is done before its
-// predecessors waits for them, marked as done.
+// Keeps the deliveries of a worker in order. Positions move in that order: a delivery that finishes before its predecessors is
+// marked as done and waits for them.
 
+import type { DeliveryRange, NewDelivery, StoredPosition } from '../progress/delivery.ts'
+import type { CounterChanges } from '../progress/pipe-counters.ts'
 import { addCounters, zeroCounters } from './counters.ts'
-import type { DeliveryRange, NewDelivery, StoredPosition } from './delivery.ts'
-import type { CounterChanges, WorkerStore } from './worker.ts'
+import type { WorkerStore } from './worker.ts'
 
 export interface Entry extends Omit<NewDelivery, 'id'> {
-  /** Undefined when there is nothing to send, only a position that moves. */
+  /** Undefined when there are no rows and only the position moves. */
   id: string | undefined
   isDone: boolean
 }
 
 export interface Ledger {
   add(id: string | undefined, ranges: DeliveryRange[], shape?: string): Entry
-  /** Records it, after all that were added before it: when one is recorded, none before it can be missing. */
+  /** Records it after its predecessors, so that records never have gaps. */
   begin(entry: Entry): Promise<void>
-  /** The engine has it. Resolves when that is durable here. */
-  finish(entry: Entry, figures: CounterChanges): Promise<void>
+  /** Call when the engine has stored it. Resolves when that is recorded in the database. */
+  finish(entry: Entry, counters: CounterChanges): Promise<void>
 }
 
 export interface LedgerParts {
@@ -29,13 +30,13 @@ export interface LedgerParts {
 export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
   const entries: Entry[] = []
   let nextNumber = firstNumber
-  let figures: CounterChanges = zeroCounters
-  // One write at a time: one that is overtaken would take the positions back.
+  let counters: CounterChanges = zeroCounters
+  // One write at a time: writes out of order would move positions backwards.
   let lastWrite: Promise<void> = Promise.resolve()
   let lastBegin: Promise<void> = Promise.resolve()
 
   const write = async (entry: Entry): Promise<void> => {
-    // An earlier write may have taken it along.
+    // An earlier write may have included it.
     if (!entries.includes(entry)) return
     const firstOpen = entries.findIndex(({ isDone }) => !isDone)
     const settled = entries.splice(0, firstOpen < 0 ? entries.length : firstOpen)
@@ -43,9 +44,9 @@ export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
     const done = settled.includes(entry) ? [] : idsOf([entry])
     const positions = positionsAfter(settled.flatMap(({ ranges }) => ranges))
     if (behind.length + done.length + positions.length === 0) return
-    const written = figures
-    figures = zeroCounters
-    await store.finish({ done, behind, positions, figures: written })
+    const written = counters
+    counters = zeroCounters
+    await store.finish({ done, behind, positions, counters: written })
     if (positions.length > 0) moved(positions)
   }
 
@@ -61,7 +62,7 @@ export function makeLedger({ store, firstNumber, moved }: LedgerParts): Ledger {
     },
     finish(entry, changes) {
       entry.isDone = true
-      figures = addCounters(figures, changes)
+      counters = addCounters(counters, changes)
       lastWrite = lastWrite.then(() => write(entry))
       return lastWrite
     },
@@ -72,7 +73,7 @@ function idsOf(entries: Entry[]): string[] {
   return entries.flatMap(({ id }) => (id === undefined ? [] : [id]))
 }
 
-/** How far each partition is when all of these are durable. */
+/** Position of each partition after these ranges. */
 export function positionsAfter(ranges: DeliveryRange[]): StoredPosition[] {
   const positions = new Map<string, StoredPosition>()
   for (const { partition, from, next, endByte } of ranges) {

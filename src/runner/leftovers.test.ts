@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { until } from '../../test/fake-workers.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { leastPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
+import { until } from '../../test/fakes/fake-workers.ts'
+import { leastPipes, serviceOfPipes, withField } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { Log } from '../lib/log.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { Leftover } from '../progress/leftovers/store.ts'
@@ -22,7 +22,7 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
   const rowsOf = (pipeId: string) =>
     app().query<LeftoverRow>(`SELECT * FROM source_leftovers WHERE pipe_id = '${pipeId}'`)
 
-  /** Gives the id of a pipe that has run, and was deleted. */
+  /** Returns the id of a pipe that has run and was deleted. */
   async function deleteOne({ body = leastPipes.postgres, epoch = 1, lease = '' } = {}): Promise<string> {
     const service = await serviceOfPipes(app())
     const { id } = await service.create(body)
@@ -43,29 +43,29 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
   ) {
     const logged: Record<string, string>[] = []
     const write = (line: string) => void logged.push(JSON.parse(line))
-    const chore = makeLeftoverTask({
+    const task = makeLeftoverTask({
       database,
       remove,
       remedyFor: async () => 'run: DROP PUBLICATION p',
       log: new Log('info', { write } as unknown as NodeJS.WritableStream),
       times: { lookEveryMs: 1, ...times },
     })
-    return { chore, logged }
+    return { task, logged }
   }
 
-  /** Considered again and again, as a runner does. */
+  /** Calls `consider` repeatedly, as a runner does. */
   async function workUntil(
-    chore: ReturnType<typeof makePeriodicTask>['chore'],
+    task: ReturnType<typeof makePeriodicTask>['task'],
     isDone: () => Promise<boolean>,
   ): Promise<void> {
     await until(async () => {
-      chore.consider({ isFirst: true })
+      task.consider({ isFirst: true })
       return isDone()
     }, 'it is done')
-    await chore.close()
+    await task.close()
   }
 
-  it('are kept with the secrets, which can be opened still', async () => {
+  it('are stored with the secrets, which can still be decrypted', async () => {
     const id = await deleteOne()
     const [row, ...more] = await rowsOf(id)
     assert.deepEqual(more, [])
@@ -81,16 +81,16 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     assert.doesNotMatch(JSON.stringify(row), /hush/)
     assert.notEqual(row!.secrets, null)
     let seen: Leftover | undefined
-    const { chore } = makePeriodicTask(async (leftover) => {
+    const { task } = makePeriodicTask(async (leftover) => {
       if (leftover.pipeId === id) seen = leftover
       return undefined
     })
-    await workUntil(chore, async () => (await rowsOf(id)).length === 0)
+    await workUntil(task, async () => (await rowsOf(id)).length === 0)
     const secrets = openSecrets(app().app.vault, { ...seen!, id })
     assert.deepEqual(secrets, { credentials: { username: 'hush-user', password: 'hush-password' } })
   })
 
-  it('are none of a pipe that never ran, that loads once, of another kind, or where all is the user’s own', async () => {
+  it('do not exist for a pipe that never ran, that loads once, of another kind, or where everything is the user’s own', async () => {
     const settings = (value: object) => withField(leastPipes.postgres, 'source.postgres.settings', value)
     const theirs = { replicationMode: 'cdc_only', replicationSlotName: 'theirs' }
     for (const change of [
@@ -120,58 +120,58 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
   })
 
-  it('are of PostgreSQL when they were kept without their kind', async () => {
+  it('are of PostgreSQL when they were stored without a kind', async () => {
     const id = await deleteOne()
     const source = '{"host":"h","port":1,"database":"d","hasSlot":true,"hasPublication":false}'
     await app().query(`UPDATE source_leftovers SET source = '${source}' WHERE pipe_id = '${id}'`)
     let seen: Leftover | undefined
-    const { chore } = makePeriodicTask(async (leftover) => {
+    const { task } = makePeriodicTask(async (leftover) => {
       if (leftover.pipeId === id) seen = leftover
       return undefined
     })
-    await workUntil(chore, async () => (await rowsOf(id)).length === 0)
+    await workUntil(task, async () => (await rowsOf(id)).length === 0)
     assert.deepEqual(seen?.source, { kind: 'postgres', ...JSON.parse(source) })
   })
 
-  it('wait for a worker that may not know yet that its pipe is gone', async () => {
+  it('wait for a worker that may not know yet that its pipe was deleted', async () => {
     const [row] = await rowsOf(await deleteOne({ lease: new Date(Date.now() + 10_000).toISOString() }))
     assert.ok(Date.parse(row!.next_try_at) - Date.parse(row!.since) >= 20_000)
   })
 
-  it('are removed once, by one of several, which the log tells', async () => {
+  it('are removed and logged once, by one of several tasks', async () => {
     const id = await deleteOne()
     let tries = 0
     const remove = async (leftover: Leftover) => {
       if (leftover.pipeId === id) tries++
       return undefined
     }
-    const chores = [makePeriodicTask(remove), makePeriodicTask(remove), makePeriodicTask(remove)]
-    for (const { chore } of chores) chore.consider({ isFirst: true })
+    const tasks = [makePeriodicTask(remove), makePeriodicTask(remove), makePeriodicTask(remove)]
+    for (const { task } of tasks) task.consider({ isFirst: true })
     await until(async () => (await rowsOf(id)).length === 0, 'it is gone')
-    for (const { chore } of chores) await chore.close()
+    for (const { task } of tasks) await task.close()
     assert.equal(tries, 1)
-    const told = chores.flatMap(({ logged }) => logged).filter(({ pipeId }) => pipeId === id)
+    const warnings = tasks.flatMap(({ logged }) => logged).filter(({ pipeId }) => pipeId === id)
     assert.deepEqual(
-      told.map(({ msg }) => msg),
+      warnings.map(({ msg }) => msg),
       ['what a deleted pipe had left at its source was removed'],
     )
   })
 
   it('are not tried by a runner that is not the first', async () => {
     const id = await deleteOne()
-    const { chore } = makePeriodicTask(async () => assert.fail('it is not the first'))
-    chore.consider({ isFirst: false })
-    await chore.close()
+    const { task } = makePeriodicTask(async () => assert.fail('it is not the first'))
+    task.consider({ isFirst: false })
+    await task.close()
     assert.equal((await rowsOf(id))[0]!.tries, 0)
   })
 
-  it('are tried again, ever later, as long as the source is away', async () => {
+  it('are tried again with increasing delays while the source is unavailable', async () => {
     const id = await deleteOne()
     const times = { firstWaitMs: 60_000, longestWaitMs: 200_000 }
     for (const [tries, waitMs] of [60_000, 120_000, 200_000, 200_000].entries()) {
-      const { chore } = makePeriodicTask(async () => 'db.northwind.example:5432 cannot be reached', times)
+      const { task } = makePeriodicTask(async () => 'db.northwind.example:5432 cannot be reached', times)
       const before = Date.now()
-      await workUntil(chore, async () => (await rowsOf(id))[0]!.tries === tries + 1)
+      await workUntil(task, async () => (await rowsOf(id))[0]!.tries === tries + 1)
       const [row] = await rowsOf(id)
       const waits = Date.parse(row!.next_try_at) - before
       assert.ok(waits >= waitMs && waits < waitMs + 20_000, `${waits} ms after ${tries} tries`)
@@ -181,19 +181,19 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
   })
 
-  it('are given up after 7 days, and the log tells what to run', async () => {
+  it('are given up after 7 days, and the log contains what to run', async () => {
     const id = await deleteOne()
     const since = new Date(Date.now() - 7 * 86_400_000).toISOString()
     await app().query(`UPDATE source_leftovers SET since = '${since}' WHERE pipe_id = '${id}'`)
-    const { chore, logged } = makePeriodicTask(async () => 'the replication slot is in use')
-    await workUntil(chore, async () => (await rowsOf(id)).length === 0)
-    const told = logged.filter(({ pipeId }) => pipeId === id)
-    assert.equal(told.length, 1)
-    assert.match(told[0]!.reason!, /^the replication slot is in use; run: DROP PUBLICATION p$/)
+    const { task, logged } = makePeriodicTask(async () => 'the replication slot is in use')
+    await workUntil(task, async () => (await rowsOf(id)).length === 0)
+    const warnings = logged.filter(({ pipeId }) => pipeId === id)
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]!.reason!, /^the replication slot is in use; run: DROP PUBLICATION p$/)
     assert.doesNotMatch(JSON.stringify(logged), /hush/)
   })
 
-  it('are told of before they are forgotten, so that they are not lost to everybody', async () => {
+  it('are logged before they are deleted from the database', async () => {
     const id = await deleteOne()
     const since = new Date(Date.now() - 7 * 86_400_000).toISOString()
     await app().query(`UPDATE source_leftovers SET since = '${since}' WHERE pipe_id = '${id}'`)
@@ -203,31 +203,31 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
       write: (name, ...more) =>
         name === 'forgetLeftover' ? Promise.reject(new Error('away')) : database.write(name, ...more),
     }
-    const { chore, logged } = makePeriodicTask(async () => 'the replication slot is in use', {}, away)
-    await workUntil(chore, async () => logged.some(({ pipeId }) => pipeId === id))
+    const { task, logged } = makePeriodicTask(async () => 'the replication slot is in use', {}, away)
+    await workUntil(task, async () => logged.some(({ pipeId }) => pipeId === id))
     assert.match(logged.find(({ pipeId }) => pipeId === id)!.reason!, /DROP PUBLICATION p$/)
     assert.equal((await rowsOf(id)).length, 1)
     await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
   })
 
-  it('are due again at once when a runner ends in the middle, and later when it dies', async () => {
+  it('are due at once when a runner ends during an attempt, and later when it dies', async () => {
     const id = await deleteOne()
-    const { chore } = makePeriodicTask((leftover, signal) =>
+    const { task } = makePeriodicTask((leftover, signal) =>
       leftover.pipeId === id
         ? new Promise((resolve) => signal.addEventListener('abort', () => resolve('it was broken off')))
         : Promise.resolve(undefined),
     )
-    chore.consider({ isFirst: true })
+    task.consider({ isFirst: true })
     const leased = await until(async () => {
       const [row] = await rowsOf(id)
       return row!.next_try_at > new Date(Date.now() + 60_000).toISOString() ? row : undefined
     }, 'it is claimed')
     assert.equal(leased.tries, 0)
-    await chore.close()
+    await task.close()
     assert.ok((await rowsOf(id))[0]!.next_try_at <= new Date().toISOString())
   })
 
-  it('are counted for Prometheus, of the organization alone', async () => {
+  it('are counted for Prometheus, per organization', async () => {
     const service = await serviceOfPipes(app())
     const read = async () => {
       const path = `/v1/organizations/${service.organizationId}/prometheus`

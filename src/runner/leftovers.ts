@@ -1,5 +1,5 @@
-// Removes what deleted pipes have left at their sources. A source may be away for long: it is tried again, ever more rarely, and
-// given up after some days, with a word to whoever reads the log. Of several who would try, the one does who claims it.
+// Removes what deleted pipes have left at their sources, such as replication slots. Failures are retried with back-off; after 7 days
+// it gives up and logs what has to be removed by hand. A claim in the database ensures that only one process tries.
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { type Leftover, listDueLeftovers } from '../progress/leftovers/store.ts'
@@ -8,9 +8,9 @@ import type { RunnerDatabase } from './worker-store.ts'
 
 export interface LeftoverTimes {
   lookEveryMs: number
-  /** For one try. */
+  /** For one attempt. */
   timeoutMs: number
-  /** Longer than a try: when it is over, whoever had claimed it has ended. */
+  /** Longer than an attempt: when it expires, the attempt has ended. */
   leaseMs: number
   firstWaitMs: number
   longestWaitMs: number
@@ -31,9 +31,9 @@ const listedAtOnce = 32
 
 export interface LeftoversParts {
   database: RunnerDatabase
-  /** Gives why it was in vain; undefined when nothing is left. Rejects with a defect. */
+  /** Returns the reason of a failure; undefined when nothing is left. Rejects on a defect. */
   remove(leftover: Leftover, signal: AbortSignal): Promise<string | undefined>
-  /** What somebody has to do who removes it by hand, as the end of a sentence. */
+  /** How to remove it by hand, as the end of a sentence. */
   remedyFor(leftover: Leftover): Promise<string>
   log: Log
   times?: Partial<LeftoverTimes>
@@ -47,7 +47,7 @@ export function makeLeftoverTask(parts: LeftoversParts): PeriodicTask {
     failure: 'what deleted pipes have left at their sources could not be looked after',
     log,
     async work(signal) {
-      const due = await listDueLeftovers(database.reader, { now: momentIn(0), limit: listedAtOnce })
+      const due = await listDueLeftovers(database.reader, { now: timestampIn(0), limit: listedAtOnce })
       await eachOf(due, triedAtOnce, async (leftover) => {
         if (!signal.aborted) await tryOnce({ ...parts, times }, leftover, signal)
       })
@@ -60,7 +60,7 @@ type TryParts = LeftoversParts & { times: LeftoverTimes }
 async function tryOnce(parts: TryParts, found: Leftover, closing: AbortSignal): Promise<void> {
   const { database, log, times } = parts
   const { pipeId, organizationId, nextTryAt, since, tries } = found
-  const leasedUntil = momentIn(times.leaseMs)
+  const leasedUntil = timestampIn(times.leaseMs)
   const claim = { pipeId, organizationId, nextTryAt, leasedUntil }
   if (!(await database.write('claimLeftover', claim, organizationId))) return
   const key = { pipeId, organizationId, nextTryAt: leasedUntil }
@@ -70,10 +70,10 @@ async function tryOnce(parts: TryParts, found: Leftover, closing: AbortSignal): 
     log.info('what a deleted pipe had left at its source was removed', { pipeId, organizationId })
   } else if (closing.aborted || Date.now() - Date.parse(since) < times.giveUpMs) {
     const waitMs = closing.aborted ? 0 : waitAfter(tries, times)
-    await database.write('postponeLeftover', { ...key, laterAt: momentIn(waitMs), reason }, organizationId)
+    await database.write('postponeLeftover', { ...key, laterAt: timestampIn(waitMs), reason }, organizationId)
   } else {
     const remedy = await parts.remedyFor(found)
-    // First: when it is forgotten, nobody else knows what is left.
+    // Log first: after the record is deleted, nothing else has this information.
     log.warn('what a deleted pipe has left at its source could not be removed, and is not tried again', {
       pipeId,
       organizationId,
@@ -105,6 +105,6 @@ function waitAfter(tries: number, { firstWaitMs, longestWaitMs }: LeftoverTimes)
   return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(tries, 20))
 }
 
-function momentIn(ms: number): string {
+function timestampIn(ms: number): string {
   return new Date(Date.now() + ms).toISOString()
 }

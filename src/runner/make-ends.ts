@@ -1,5 +1,5 @@
-// The ends of a pipe as a worker needs them: the source that it reads, and the table of the engine that it fills. Secrets are
-// opened here, when a worker is made, and are held by nobody else.
+// Creates the source and the sink of a pipe for a worker. Secrets are decrypted here, when a worker is created, and kept nowhere
+// else.
 import type { EngineAccess } from '../engine/check.ts'
 import type { EngineTable, OpenedSink } from '../engine/engine.ts'
 import { openReplicaTables, type ReplicaTables } from '../engine/replica-tables.ts'
@@ -7,11 +7,11 @@ import { openSink } from '../engine/sink.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { Destination } from '../pipes/destination.ts'
-import type { SourceSecrets } from '../pipes/pipe-source.ts'
-import type { PostgresSource } from '../pipes/postgres-source.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { WorkerLease } from '../progress/store.ts'
 import { openEngineAccess } from '../services/engine-access.ts'
+import type { PostgresSource } from '../source-shapes/postgres-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { makeReadableSource } from '../sources/make-source.ts'
 import type { PostgresAccess } from '../sources/postgres/postgres-access.ts'
 import type { ReadableSource, SourceContext } from '../sources/source.ts'
@@ -24,7 +24,7 @@ export interface EndsOfPipe {
   openSink(signal: AbortSignal): Promise<OpenedSink>
 }
 
-/** Of a postgres pipe, which fills many tables. */
+/** For a postgres pipe, which fills many tables. */
 export interface EndsOfReplication {
   source: PostgresAccess
   secrets: SourceSecrets
@@ -38,11 +38,11 @@ export interface EndParts {
   context: Omit<SourceContext, 'organizationId'>
 }
 
-/** Rejects with a VaultError when the secrets cannot be opened. */
+/** Rejects with a VaultError when the secrets cannot be decrypted. */
 export async function makeEnds(
   parts: EndParts,
   configuration: Configuration,
-  { pipeId, slot, epoch }: WorkerLease,
+  { pipeId, workerIndex, epoch }: WorkerLease,
 ): Promise<EndsOfPipe> {
   const { egress, context } = parts
   const { pipe } = configuration
@@ -54,15 +54,16 @@ export async function makeEnds(
     source: await makeReadableSource(kind, { shown, secrets }, { ...context, organizationId }),
     secrets,
     access,
-    openSink: (signal) => openSink(egress, access, tableOf(pipe.destination), { pipeId, slot, epoch }, { signal }),
+    openSink: (signal) =>
+      openSink(egress, access, tableOf(pipe.destination), { pipeId, workerIndex, epoch }, { signal }),
   }
 }
 
-/** Rejects with a VaultError when the secrets cannot be opened. */
+/** Rejects with a VaultError when the secrets cannot be decrypted. */
 export async function makeReplicationEnds(
   parts: EndParts,
   configuration: Configuration,
-  { pipeId, slot, epoch }: WorkerLease,
+  { pipeId, workerIndex, epoch }: WorkerLease,
 ): Promise<EndsOfReplication> {
   const { egress, context } = parts
   const { source, organizationId } = configuration.pipe
@@ -72,7 +73,7 @@ export async function makeReplicationEnds(
     source: makePostgresAccess(source as PostgresSource, secrets, { ...context, organizationId }),
     secrets,
     access,
-    openTables: (signal) => openReplicaTables(egress, access, { pipeId, slot, epoch }, { signal }),
+    openTables: (signal) => openReplicaTables(egress, access, { pipeId, workerIndex, epoch }, { signal }),
   }
 }
 
@@ -82,11 +83,11 @@ function openAll(
 ): { secrets: SourceSecrets; access: EngineAccess } {
   const { serviceId: id, organizationId } = pipe
   const access = openEngineAccess(vault, { id, organizationId, endpoint })
-  if (!access) throw new Error('the endpoint of a service is stored in a form that is not known')
+  if (!access) throw new Error('the stored endpoint of a service has an unknown form')
   return { secrets: openSecrets(vault, pipe), access }
 }
 
-/** Only a managed table is made and extended. */
+/** Only a managed table is created and extended. */
 function tableOf({ database, table = '', columns, managedTable, tableDefinition }: Destination): EngineTable {
   const isManaged = managedTable !== false && tableDefinition !== undefined
   return { database, table, columns, ...(isManaged ? { definition: tableDefinition } : {}) }

@@ -1,11 +1,11 @@
-// How a worker lives and ends: what it tells, when it gives up, and what stopping and aborting it leave behind.
+// Life cycle of a worker: its reports, when it gives up, and what stopping and aborting leave behind.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Faults } from '../../test/runner-world/faults.ts'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
 import { ProbeFailure, type SourceReader } from '../sources/source.ts'
 import { notARow } from './queue/given-up.ts'
@@ -31,7 +31,7 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const unreadableReason = 'S3 does not let this user read the object; grant s3:GetObject'
 
-/** Objects can be listed, and none of them can be opened. */
+/** Objects can be listed but not opened. */
 function unreadableWorld(state: NonNullable<WorldOptions['state']>): { world: RunnerWorld; opens(): number } {
   const [reason = '', remedy = ''] = unreadableReason.split('; ')
   let opens = 0
@@ -54,7 +54,7 @@ function unreadableWorld(state: NonNullable<WorldOptions['state']>): { world: Ru
       },
     }
   }
-  const times = { backOff: { firstMs: 20, longestMs: 200 }, patienceMs: 300 }
+  const times = { backOff: { firstMs: 20, longestMs: 200 }, userErrorRetryMs: 300 }
   return {
     world: worldOf({ kind: 'objectStorage', state, makeSource, options: { batchSize, encoders, times } }),
     opens: () => opens,
@@ -64,18 +64,18 @@ function unreadableWorld(state: NonNullable<WorldOptions['state']>): { world: Ru
 const wrongPassword = new EngineError('user', 'the engine at db.example.com:8123 refuses the password', 'Code: 516')
 
 describe('a worker', () => {
-  it('completes when the source has ended, and tells that it runs', async () => {
+  it('completes when the source has ended, and reports that it runs', async () => {
     const world = worldOf({ isEndless: false })
     assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
     assert.deepEqual(world.engine.lines, lines)
     assert.ok(world.statuses.some(({ state, reason }) => state === 'running' && reason === undefined))
     assert.equal(world.engine.openSinks, 0)
-    const { rowsRead, rowsWritten, rowsRefused, inserts } = world.store.figures
+    const { rowsRead, rowsWritten, rowsRefused, inserts } = world.store.counters
     assert.deepEqual({ rowsRead, rowsWritten, rowsRefused }, { rowsRead: 6, rowsWritten: 6, rowsRefused: 0 })
     assert.ok(inserts >= 3)
   })
 
-  it('fails at once when only the user can help and it has never run', async () => {
+  it('fails at once on an error that the user has to fix when it has never run', async () => {
     const failure = new ProbeFailure({
       step: 'authenticate',
       code: 'credentials_refused',
@@ -90,7 +90,7 @@ describe('a worker', () => {
     assert.deepEqual(await world.newWorker().run(), { end: 'failed', reason })
   })
 
-  it('has not run before the engine has taken something', async () => {
+  it('counts as never run until the engine has accepted rows', async () => {
     const world = worldOf({ state: 'Provisioning' })
     world.engine.refusal = wrongPassword
     assert.deepEqual(await world.newWorker().run(), { end: 'failed', reason: wrongPassword.message })
@@ -98,9 +98,9 @@ describe('a worker', () => {
     assert.ok(world.statuses.every(({ state }) => state === 'starting'))
   })
 
-  it('is given time when the pipe was running before it was made', async () => {
-    // More than a pause of the machine.
-    const times = { backOff: { firstMs: 1, longestMs: 2 }, patienceMs: 30_000 }
+  it('retries when the pipe was running before the worker was created', async () => {
+    // Longer than a pause of the machine.
+    const times = { backOff: { firstMs: 1, longestMs: 2 }, userErrorRetryMs: 30_000 }
     for (const state of ['Running', 'Modifying', 'Degraded'] as const) {
       const world = worldOf({ state, isEndless: false, options: { batchSize, encoders, times } })
       world.engine.refusal = wrongPassword
@@ -111,13 +111,13 @@ describe('a worker', () => {
     }
   })
 
-  it('fails at once when a file that is listed cannot be loaded and it has never run', async () => {
+  it('fails at once when a listed file cannot be loaded and it has never run', async () => {
     const { world, opens } = unreadableWorld('Provisioning')
     assert.deepEqual(await world.runToEnd(), { end: 'failed', reason: unreadableReason })
     assert.equal(opens(), 1)
   })
 
-  it('waits longer and longer, and fails in the end, when a file that is listed cannot be loaded', async () => {
+  it('waits longer each time, and finally fails, when a listed file cannot be loaded', async () => {
     const { world, opens } = unreadableWorld('Running')
     assert.deepEqual(await world.runToEnd(), { end: 'failed', reason: unreadableReason })
     assert.ok(opens() > 1 && opens() < 30, `${opens()} attempts`)
@@ -139,7 +139,7 @@ describe('a worker', () => {
     assert.equal(world.store.deliveries.size, 1, 'what may have been sent stays recorded')
   })
 
-  it('waits for an engine that is away, for however long, and runs again when it is back', async () => {
+  it('waits for an unavailable engine without a limit, and runs again when it is back', async () => {
     const world = worldOf({ isEndless: false })
     world.engine.refusal = new EngineError(
       'passing',
@@ -150,24 +150,24 @@ describe('a worker', () => {
     await until(() => world.engine.inserts.length > 12)
     assert.equal(world.statuses.at(-1)?.state, 'degraded')
     assert.match(world.statuses.at(-1)?.reason ?? '', /cannot be reached/)
-    assert.ok(world.store.figures.retries > 0, 'it can be seen that it tries')
-    assert.equal(world.store.figures.inserts, 0)
+    assert.ok(world.store.counters.retries > 0, 'it can be seen that it tries')
+    assert.equal(world.store.counters.inserts, 0)
     world.engine.refusal = undefined
     assert.deepEqual(await running, { end: 'completed' })
     assert.deepEqual(world.engine.lines, lines)
     assert.equal(world.statuses.at(-1)?.state, 'running')
-    assert.ok(world.store.figures.retries > 5)
+    assert.ok(world.store.counters.retries > 5)
     assert.doesNotMatch(JSON.stringify(world.statuses), /ECONNREFUSED/)
   })
 
-  it('names the source that cannot be reached as the user named it', async () => {
+  it('names an unreachable source as the user named it', async () => {
     const world = worldOf({ isEndless: false, faults: new Faults([4, 5, 6], 'fail') })
     assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
     const reasons = world.statuses.map(({ reason }) => reason)
     assert.ok(reasons.includes('Kafka at kafka.example.com:9092 cannot be reached, or broke the connection off'))
   })
 
-  it('ends when another has its place', async () => {
+  it('ends when another worker has its lease', async () => {
     const world = worldOf()
     const first = world.newWorker().run()
     await until(() => world.engine.lines.length > 0)
@@ -182,7 +182,7 @@ describe('a worker', () => {
     assert.equal(world.engine.lines.length, 7)
   })
 
-  it('finishes what it has sent when it is told to stop, and gives up what it has only read', async () => {
+  it('finishes sent deliveries when it is stopped, and gives up rows that are only read', async () => {
     const world = worldOf()
     const { promise, resolve } = Promise.withResolvers<void>()
     world.engine.held = promise
@@ -202,7 +202,7 @@ describe('a worker', () => {
     assert.equal(world.engine.openSinks, 0)
   })
 
-  it('ends at once when it is aborted, and asks for nothing more', async () => {
+  it('ends at once when it is aborted, and makes no further calls', async () => {
     const world = worldOf()
     world.engine.held = new Promise(() => undefined)
     const worker = world.newWorker()
@@ -212,7 +212,7 @@ describe('a worker', () => {
     const calls = world.faults.calls.length
     assert.deepEqual(await running, { end: 'stopped' })
     await wait(20)
-    // A read may have been asked for before.
+    // A read may have been started before.
     assert.deepEqual(
       world.faults.calls.slice(calls).filter((name) => name !== 'read'),
       [],
@@ -220,7 +220,7 @@ describe('a worker', () => {
     assert.equal(world.store.deliveries.size, 1)
   })
 
-  it('remembers where a partition begins before anything of it is sent', async () => {
+  it('stores the start of a partition before any of its rows is sent', async () => {
     const added = ['before']
     const makeSource: WorldOptions['makeSource'] = (pass) =>
       lineStream({ partitions: { a: added }, begin: () => added.length, batchRows: 2, isEndless: true }, pass)
@@ -241,7 +241,7 @@ describe('a worker', () => {
     assert.deepEqual(second.engine.lines, ['after'])
   })
 
-  it('prepares without moving anything, and leaves nothing open when it is never run', async () => {
+  it('prepares without moving rows, and leaves nothing open when it is never run', async () => {
     const world = worldOf()
     const worker = world.newWorker()
     await worker.prepare()
@@ -251,7 +251,7 @@ describe('a worker', () => {
     assert.equal(world.engine.openSinks, 0)
   })
 
-  it('fails when the engine refuses rows that its table would take', async () => {
+  it('fails when the engine rejects rows that its table would accept', async () => {
     const world = worldOf({ isEndless: false })
     for (const [code, said] of [
       [0, ''],
@@ -269,7 +269,7 @@ describe('a worker', () => {
     }
   })
 
-  it('goes on behind an object that has nothing left to load', async () => {
+  it('continues after an object that has nothing left to load', async () => {
     const objects = { one: 'first line\n', two: 'second line\n' }
     const world = worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass) })
     const { length } = objects.one
@@ -283,7 +283,7 @@ describe('a worker', () => {
     assert.deepEqual(world.engine.lines, ['second line'])
   })
 
-  it('rejects the rest of an object that was replaced while it was being loaded, and goes on with the others', async () => {
+  it('rejects the rest of an object that was replaced during the load, and continues with the others', async () => {
     const objects = { one: 'first line\nsecond line\nthird line\n', two: 'fourth line\n' }
     const world = worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass) })
     world.store.positions.set('objects', { partition: 'objects', position: '', within: 'etog one', offsetBytes: 11 })
@@ -299,7 +299,7 @@ describe('a worker', () => {
     const worldWith = (objects: Record<string, string>) =>
       worldOf({ kind: 'objectStorage', makeSource: (pass) => lineObjects(objects, pass), state: 'Provisioning' })
 
-    it('fails when it is the first, and says which', async () => {
+    it('fails when it is the first, and names it', async () => {
       const world = worldWith({ one: 'BROKEN\n', two: 'second line\n' })
       const end = await world.newWorker().run()
       assert.match(end.end === 'failed' ? end.reason : '', /it is broken/)
@@ -307,7 +307,7 @@ describe('a worker', () => {
       assert.equal(world.engine.badRows.size, 0)
     })
 
-    it('rejects it when others could be read, and goes on', async () => {
+    it('rejects it when others could be read, and continues', async () => {
       const world = worldWith({ one: 'first line\n', three: 'third line\n', two: 'BROKEN\n' })
       assert.equal((await world.newWorker().run()).end, 'completed')
       assert.deepEqual(world.engine.lines.toSorted(), ['first line', 'third line'])
@@ -316,7 +316,7 @@ describe('a worker', () => {
         rejected.map(({ position, meta }) => [position, meta]),
         [['the object two', notARow]],
       )
-      assert.equal(world.store.figures.rowsRefused, 1)
+      assert.equal(world.store.counters.rowsRefused, 1)
       assert.equal(world.statuses.at(-1)?.state, 'degraded')
       assert.match(world.statuses.at(-1)?.reason ?? '', /it is broken/)
     })

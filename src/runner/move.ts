@@ -1,6 +1,5 @@
-// A worker: connects, finishes what was left, moves rows, and begins anew after a failure, until it is told to stop or cannot go
-// on. Between two attempts nothing is kept in memory that decides anything, except how often an object was tried in vain: what is in
-// the database does.
+// A worker: connects, finishes recorded deliveries, moves rows, and starts again after a failure, until it is stopped or fails.
+// An attempt depends only on the state in the database; memory keeps nothing but the number of failed attempts per object.
 import type { StoredPipe } from '../pipes/pipe.ts'
 import { defaultSettings } from '../pipes/settings.ts'
 import { pause } from './back-off.ts'
@@ -8,8 +7,8 @@ import { type BatchSize, makeBatchSize } from './batch-size.ts'
 import { type BuildScheduler, buildSchedulerOfProcess } from './build-scheduler.ts'
 import { zeroCounters } from './counters.ts'
 import { makeDamage } from './damaged-objects.ts'
-import { moveObjects, objectLanes } from './object-worker.ts'
-import type { Tries } from './queue/object-trouble.ts'
+import { moveObjects, objectConcurrency } from './object-worker.ts'
+import type { ObjectAttempts } from './queue/object-failure.ts'
 import { moveQueue } from './queue-worker.ts'
 import { makeRetryPolicy } from './retry-policy.ts'
 import {
@@ -24,35 +23,34 @@ import {
 } from './session.ts'
 import { type Measured, measureWhileStalled } from './stalled-lag.ts'
 import { makeStatus, timeOf } from './status.ts'
-import { moveStream, streamLanes } from './stream-worker.ts'
+import { moveStream, streamConcurrency } from './stream-worker.ts'
 import type { CommonParts, Worker, WorkerEnd, WorkerParts } from './worker.ts'
 
-/** What has been aborted and still does not end is left to itself. */
+/** An aborted worker that does not end within this time is abandoned. */
 const graceMs = 1_000
 const measureTimeoutMs = 10_000
 
-/** Only tests bring their own. */
+/** Overridden only by tests. */
 export interface WorkerOptions {
   times?: Partial<WorkerTimes>
   encoders?: Encoders
-  turns?: BuildScheduler
+  buildScheduler?: BuildScheduler
   batchSize?: BatchSize
 }
 
-/** How the rows of a kind of pipe are moved. */
+/** Moves the rows of one kind of pipe. */
 export interface Mover<End> {
-  /** Inserts under way at the same time. */
-  lanes: number
+  concurrentInserts: number
   /** Connects to the engine. */
   open(signal: AbortSignal): Promise<End>
   close(end: End): Promise<void>
-  /** All that can be tried without moving anything. */
+  /** Checks everything that can be checked without moving rows. */
   prepare(end: End, signal: AbortSignal): Promise<void>
-  /** What waits in the source, counted from the stored positions. Not called while `move` reports it. */
+  /** Measures the lag at the source from the stored positions. Not called while `move` reports it. */
   measure(signal: AbortSignal): Promise<Measured>
   /** How long `move` waits for new input without a report, beyond `times.idleReadMs`. */
   longestWaitMs?: number
-  /** Resolves when the worker was told to stop, or when nothing is left to move. */
+  /** Resolves when the worker was stopped, or when the source has ended. */
   move(session: CommonSession, end: End): Promise<'stopped' | 'completed'>
 }
 
@@ -60,25 +58,25 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
   const { pipe, openSink } = parts
   const settings = { ...defaultSettings, ...pipe.settings }
   const isStream = pipe.kind !== 'objectStorage'
-  const tries: Tries = new Map()
+  const attempts: ObjectAttempts = new Map()
   const damage = makeDamage()
   const moveAll = (session: Session): Promise<'stopped' | 'completed'> => {
     if (isStream) return moveStream(session)
-    return hasQueue(pipe) ? moveQueue(session, tries) : moveObjects(session, damage)
+    return hasQueue(pipe) ? moveQueue(session, attempts) : moveObjects(session, damage)
   }
   return runMover(parts, options, {
-    lanes: isStream ? streamLanes(pipe) : objectLanes(pipe.scaling, settings),
+    concurrentInserts: isStream ? streamConcurrency(pipe) : objectConcurrency(pipe.scaling, settings),
     open: openSink,
     close: (sink) => sink.close(),
     async prepare(_sink, signal) {
       const positions = await guardStore(parts.store, signal).listPositions()
-      const share = { index: parts.slot, count: parts.slots }
-      await withReader({ parts, signal }, positionsOf(positions), { share }, async () => undefined)
+      const assignment = { index: parts.workerIndex, count: parts.workerCount }
+      await withReader({ parts, signal }, positionsOf(positions), { assignment }, async () => undefined)
     },
     async measure(signal) {
-      const positions = (await parts.store.listPositions()).filter((position) => position.slot === undefined)
-      const share = { index: parts.slot, count: parts.slots }
-      const lag = await parts.source.measureLag?.(positionsOf(positions), { egress: parts.egress, signal }, share)
+      const positions = (await parts.store.listPositions()).filter((position) => position.workerIndex === undefined)
+      const assignment = { index: parts.workerIndex, count: parts.workerCount }
+      const lag = await parts.source.measureLag?.(positionsOf(positions), { egress: parts.egress, signal }, assignment)
       return { lag }
     },
     longestWaitMs: isStream ? 0 : settings.object_storage_polling_interval_ms,
@@ -99,16 +97,16 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
   const { pipe } = parts
   const settings = { ...defaultSettings, ...pipe.settings }
   const times = { ...usualTimes, ...options.times }
-  const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, mover.lanes)
-  const turn = (options.turns ?? buildSchedulerOfProcess).join(pipe.scaling.replicaCpuMillicores)
+  const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, mover.concurrentInserts)
+  const builder = (options.buildScheduler ?? buildSchedulerOfProcess).join(pipe.scaling.replicaCpuMillicores)
   const measuring = measureWhileStalled({
-    status: makeStatus(parts.tell),
+    status: makeStatus(parts.report),
     measure: (signal) => mover.measure(signal),
     everyMs: times.stalledMs + (mover.longestWaitMs ?? 0),
     timeoutMs: measureTimeoutMs,
   })
   const { status } = measuring
-  const patience = makeRetryPolicy(pipe, times, parts.log)
+  const retryPolicy = makeRetryPolicy(pipe, times, parts.log)
   const aborting = new AbortController()
   const stopping = new AbortController()
   let engine: { end: End } | undefined
@@ -133,10 +131,10 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
       stopping: AbortSignal.any([signal, stopping.signal]),
       end: () => ending.abort(),
       status,
-      turn,
+      builder,
       batchSize,
       well(reason) {
-        patience.well()
+        retryPolicy.well()
         if (reason === undefined) status.well()
         else status.degrade(reason)
       },
@@ -156,14 +154,14 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     }
   }
 
-  /** Figures come with what is delivered; while nothing is, these are what can be seen of the attempts. */
+  /** Counters are written with deliveries; while nothing is delivered, retries have to be written on their own. */
   const keepRetries = async (): Promise<void> => {
     const kept = retries
     retries = 0
     try {
-      await parts.store.finish({ done: [], behind: [], positions: [], figures: { ...zeroCounters, retries: kept } })
+      await parts.store.finish({ done: [], behind: [], positions: [], counters: { ...zeroCounters, retries: kept } })
     } catch {
-      // Who has lost its place, or its database, learns that with the next attempt.
+      // A lost lease or an unavailable database shows in the next attempt.
       retries += kept
     }
   }
@@ -172,7 +170,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     retries++
     status.degrade(reason)
     status.doing(`Waiting ${timeOf(waitMs)} before the next attempt: ${reason}`)
-    // The next attempt makes the table ready again: it may be that which was wrong.
+    // The next attempt prepares the table again, since the table may be the cause.
     await closeEngine()
     await Promise.all([keepRetries(), pause(waitMs, AbortSignal.any([stopping.signal, aborting.signal]))])
   }
@@ -184,7 +182,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
         return { end: await runOnce() }
       } catch (error) {
         if (aborting.signal.aborted) return { end: 'stopped' }
-        const next = patience.after(error, stopping.signal.aborted)
+        const next = retryPolicy.after(error, stopping.signal.aborted)
         if ('end' in next) return next
         await waitAfter(next)
       }
@@ -202,7 +200,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
       const ended = runUntilEnd().finally(async () => {
         measuring.stop()
         status.close()
-        turn.leave()
+        builder.leave()
         await closeEngine()
       })
       return orOverdue(ended, aborting.signal)
@@ -210,13 +208,13 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     stop: () => stopping.abort(),
     abort() {
       aborting.abort()
-      // One that is never run is closed by nobody else.
+      // `run`, which closes it otherwise, was never called.
       if (!isRunning) void closeEngine()
     },
   }
 }
 
-/** What hangs on a network or a database that does not answer must not hold up whoever aborts it. */
+/** A network or database that does not answer must not delay an abort. */
 async function orOverdue(ended: Promise<WorkerEnd>, signal: AbortSignal): Promise<WorkerEnd> {
   const { promise: overdue, resolve } = Promise.withResolvers<WorkerEnd>()
   let timer: NodeJS.Timeout | undefined

@@ -1,20 +1,21 @@
-// Objects of which a part is durable, by who has to load the rest: positions tell which number of workers shared the objects then.
-import { type ObjectAssignment, partitionOf, shareOf } from '../sources/object-storage/object-assignment.ts'
-import type { StoredPosition } from './delivery.ts'
+// Partly loaded objects, by the worker that has to load the rest. The partition of a position contains the worker count at that time.
 
-/** A position within an object, of which the rest is to be loaded. */
+import type { StoredPosition } from '../progress/delivery.ts'
+import { assignmentOf, type ObjectAssignment, partitionOf } from '../sources/object-storage/object-assignment.ts'
+
+/** Position within an object whose rest is still to be loaded. */
 export type Unfinished = StoredPosition & { within: string; offsetBytes: number }
 
-/** What was begun by the worker of this share, and by those of another number of shares. */
+/** `mine`: started under this assignment. `ofOthers`: started under another worker count. */
 export function unfinishedObjects(
   positions: StoredPosition[],
-  share: ObjectAssignment,
+  assignment: ObjectAssignment,
 ): { mine: Unfinished | undefined; ofOthers: Unfinished[] } {
   const unfinished = positions.filter(
     (position): position is Unfinished => position.within !== undefined && position.offsetBytes !== undefined,
   )
   return {
-    mine: unfinished.find(({ partition }) => partition === partitionOf(share)),
-    ofOthers: unfinished.filter(({ partition }) => shareOf(partition)?.count !== share.count),
+    mine: unfinished.find(({ partition }) => partition === partitionOf(assignment)),
+    ofOthers: unfinished.filter(({ partition }) => assignmentOf(partition)?.count !== assignment.count),
   }
 }

@@ -1,9 +1,10 @@
-// Cuts objects into deliveries: large ones into pieces, small ones joined into one. Each object is a range of its own, so that
-// exactly the same ones are found again.
+// Makes deliveries of objects: splits large ones and joins small ones. Each object is a range of its own, so that a delivery can be
+// rebuilt from exactly the same objects.
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
+import type { DeliveryRange } from '../progress/delivery.ts'
 import type { Batch } from '../sources/source.ts'
-import { type DeliveryRange, tokenOf } from './delivery.ts'
+import { tokenOf } from './delivery-token.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
@@ -11,17 +12,17 @@ import type { Session } from './session.ts'
 export interface ObjectToLoad extends Pick<Batch, 'partition' | 'from' | 'next'> {
   object: NonNullable<Batch['object']>
   beginByte: number
-  /** A piece with these rows is on its way, and the next one begins here; null: there is none. */
+  /** Called when a piece was dispatched. The next one begins at `endByte`; null: it was the last. */
   taken?(endByte: number | null, rows: Rows): void
 }
 
 export interface ObjectLoader {
-  /** Whether nothing waits to be joined with what comes next. */
+  /** Whether no object waits to be joined with the next ones. */
   readonly isEmpty: boolean
   load(object: ObjectToLoad): Promise<void>
-  /** Takes what was made of an object, in its order. */
+  /** Adds the rows of a range, in the order of the objects. */
   take(range: DeliveryRange, rows: Rows): Promise<void>
-  /** Sends what waits. */
+  /** Sends the objects that wait to be joined. */
   flush(): Promise<void>
 }
 
@@ -30,17 +31,17 @@ interface Piece {
   rows: Rows
 }
 
-/** By how much a piece may be larger than a batch: to cut what is hardly too large makes two small inserts of one. */
+/** Factor by which a piece may exceed a batch, so that a slightly larger object is not split into two small inserts. */
 const largestPiece = 1.25
 
 export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispatch: Dispatch): ObjectLoader {
-  const { settings, batchSize, turn, signal, stopping } = session
+  const { settings, batchSize, builder, signal, stopping } = session
   let joined: Piece[] = []
   let joinedBytes = 0
 
   const send = async (ranges: DeliveryRange[], rows: Rows | undefined): Promise<void> => {
-    await dispatch.lanes.free()
-    dispatch.lanes.check()
+    await dispatch.limit.free()
+    dispatch.limit.check()
     dispatch.start(tokenOf(session.parts.pipe.id, ranges), ranges, rows)
   }
 
@@ -89,15 +90,15 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
     flush,
     take,
     async load({ object, partition, from, next, beginByte, taken }) {
-      // Of the whole session: an object that is one piece is read while it is inserted.
+      // The signal of the session: an object that is one piece is read while it is inserted.
       const options = { partition, beginByte, pieceBytes, signal }
       const pieces = encoder.pieces(object, options)[Symbol.asyncIterator]()
       let isLoaded = false
       for (;;) {
-        // What is read before it can be sent has to be held.
-        await dispatch.lanes.free()
+        // Reading ahead of the inserts would hold the rows in memory.
+        await dispatch.limit.free()
         const step = await orStopped(
-          turn.build(() => pieces.next()),
+          builder.build(() => pieces.next()),
           stopping,
         )
         if (!step || stopping.aborted) {
@@ -112,20 +113,20 @@ export function makeObjectLoader(session: Session, encoder: ObjectEncoder, dispa
         isLoaded = end === null
       }
       if (isLoaded) return
-      // There was nothing in it, or nothing after what was loaded before: only the position moves.
+      // The object, or the rest of it, is empty: only the position moves.
       await flush()
       await send([{ partition, from, next }], undefined)
     },
   }
 }
 
-/** What is only being read is given up; undefined then. */
+/** Undefined when stopped first; the result of `work` is then discarded. */
 async function orStopped<Result>(work: Promise<Result>, stopping: AbortSignal): Promise<Result | undefined> {
   const { promise: stopped, resolve } = Promise.withResolvers<undefined>()
   const stop = (): void => resolve(undefined)
   stopping.addEventListener('abort', stop, { once: true })
   if (stopping.aborted) stop()
-  // It may fail when nobody waits for it any more.
+  // It may reject after nobody awaits it.
   work.catch(() => undefined)
   return Promise.race([work, stopped]).finally(() => stopping.removeEventListener('abort', stop))
 }

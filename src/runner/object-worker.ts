@@ -1,19 +1,19 @@
-// Moves objects: one after the other in the order of their keys, each in as many deliveries as it needs. An object of which a part
-// is durable is finished before anything else is begun.
+// Moves objects in the order of their keys, each in as many deliveries as it needs. A partly loaded object is finished before
+// another one is started.
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
 import { countOf } from '../lib/count-text.ts'
+import type { DeliveryRange, StoredDelivery, StoredPosition } from '../progress/delivery.ts'
 import { keyOf, type ObjectAssignment } from '../sources/object-storage/object-assignment.ts'
 import { objectChanged } from '../sources/object-storage/object-sample.ts'
 import { ObjectUnavailable } from '../sources/object-storage/object-store.ts'
 import { EndOfInput, ProbeFailure, SourceChanged, type SourceReader } from '../sources/source.ts'
 import type { Damage } from './damaged-objects.ts'
-import type { DeliveryRange, StoredDelivery, StoredPosition } from './delivery.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
 import { type Unfinished, unfinishedObjects } from './object-layout.ts'
 import { makeObjectLoader, type ObjectToLoad } from './object-loader.ts'
 import { unreadableRows } from './queue/given-up.ts'
-import { findTrouble } from './queue/object-trouble.ts'
+import { findObjectFailure } from './queue/object-failure.ts'
 import { makeRecording } from './queue/recording.ts'
 import { makeRetryingSink } from './queue/retrying-sink.ts'
 import { type RangeObjects, type RebuildParts, readSelected, rebuildObjects } from './rebuild-objects.ts'
@@ -22,14 +22,14 @@ import { type Rows, shapeDigest } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
 import { timeOf } from './status.ts'
 
-/** One object comes with a read, however large it is. */
+/** One object per read, regardless of its size. */
 const readLimits = { maxRecords: 1, maxBytes: 1 }
 
-/** Resolves when the worker was told to stop, or when everything has been loaded. `damage` outlives the session. */
+/** Resolves when the worker was stopped, or when everything is loaded. `damage` outlives the session. */
 export async function moveObjects(given: Session, damage: Damage): Promise<'stopped' | 'completed'> {
   const encoder = given.encoders.makeObjectEncoder(encoderPartsOf(given.parts))
-  const { slot, slots } = given.parts
-  const share = { index: slot, count: slots }
+  const { workerIndex, workerCount } = given.parts
+  const assignment = { index: workerIndex, count: workerCount }
   if ((await given.store.listPositions()).length > 0) damage.noteLoaded()
   const recording = makeRecording(given.store)
   const session: Session = {
@@ -39,18 +39,18 @@ export async function moveObjects(given: Session, damage: Damage): Promise<'stop
     well: () => given.well(damage.reason()),
   }
   const rebuilding = { session, encoder, recording, openObjects: () => listedRanges(session, damage) }
-  const left = await recover(
+  const recovered = await recover(
     session,
     (delivery, use) => rebuildListed(rebuilding, delivery, use),
-    (positions) => finishObjects(session, { encoder, damage }, share, positions),
+    (positions) => finishObjects(session, { encoder, damage }, assignment, positions),
   )
-  if (!left) return 'stopped'
-  return withReader(session, positionsOf(left.positions), { share }, (reader) =>
-    readOn(session, { encoder, damage, reader, firstNumber: left.nextNumber }),
+  if (!recovered) return 'stopped'
+  return withReader(session, positionsOf(recovered.positions), { assignment }, (reader) =>
+    readOn(session, { encoder, damage, reader, firstNumber: recovered.nextNumber }),
   )
 }
 
-export function objectLanes(
+export function objectConcurrency(
   { concurrency }: { concurrency: number },
   { object_storage_concurrency }: { object_storage_concurrency: number },
 ): number {
@@ -58,8 +58,8 @@ export function objectLanes(
 }
 
 export function dispatchObjects(session: Session, firstNumber: number, reader: SourceReader): Dispatch {
-  const inserts = objectLanes(session.parts.pipe.scaling, session.settings)
-  // The next one is made ready, so that the engine need not wait while one is finished and another is recorded.
+  const inserts = objectConcurrency(session.parts.pipe.scaling, session.settings)
+  // One is prepared in advance, so that the engine does not idle while the previous delivery is finished.
   return makeDispatch(session, { firstNumber, inserts, ahead: 1, reader })
 }
 
@@ -80,31 +80,31 @@ async function readOn(
   const loader = makeObjectLoader(session, encoder, dispatch)
   const waiting = `Waiting for new files; they are looked for every ${timeOf(pollMs)}`
   let isWaiting = false
-  /** One at a time, however many files are read while the lanes are busy. */
+  /** At most one wait for running inserts at a time. */
   let isSettling = false
 
-  /** The last insert may end long before the next look. */
-  const tellWhenSettled = (): void => {
+  /** The last insert may end long before the next poll. */
+  const reportWhenSettled = (): void => {
     if (isSettling) return
     isSettling = true
-    void dispatch.lanes.settled().then(() => {
+    void dispatch.limit.settled().then(() => {
       isSettling = false
       if (isWaiting) status.doing(waiting)
     })
   }
 
-  /** An object that cannot be read does not hold up those behind it. */
+  /** An unreadable object does not block the following ones. */
   const load = async (object: ObjectToLoad): Promise<void> => {
     let beginByte: number | null = object.beginByte
     const taken = (endByte: number | null, { isDivisible, count, undecodable }: Rows): void => {
       beginByte = endByte
-      // What is one piece is read when it is sent.
+      // An indivisible object is not read until it is sent.
       if (isDivisible && count > undecodable.length) damage.noteRead()
     }
     try {
       await loader.load({ ...object, taken })
     } catch (error) {
-      const reason = findTrouble(error)
+      const reason = findObjectFailure(error)
       if (reason === undefined || beginByte === null) throw error
       if (!(error instanceof ProbeFailure) || error instanceof ObjectUnavailable) throw error
       if (error.code !== 'undecodable') throw new SourceChanged(`${error.reason}; ${error.remedy}`)
@@ -119,19 +119,19 @@ async function readOn(
   }
 
   const readOnce = async (): Promise<void> => {
-    // What waits to be joined does not wait for files that are yet to come.
+    // Objects that wait to be joined are not delayed by waiting for new files.
     const waitMs = loader.isEmpty ? pollMs : 0
     isWaiting = waitMs > 0
-    if (isWaiting) tellWhenSettled()
+    if (isWaiting) reportWhenSettled()
     const askedAtMs = Date.now()
     const batches = await reader.read({ ...readLimits, waitMs, signal: stopping }).finally(() => {
       isWaiting = false
     })
-    dispatch.lanes.check()
+    dispatch.limit.check()
     if (batches.length === 0) {
       await loader.flush()
-      // That files can be listed does not say that they can be loaded.
-      if (dispatch.lanes.busyCount === 0) {
+      // While inserts are running, an empty listing does not prove that files can be loaded.
+      if (dispatch.limit.busyCount === 0) {
         session.well()
         status.delivered(askedAtMs)
       }
@@ -150,7 +150,7 @@ async function readOn(
     try {
       status.doing('Looking for files')
       while (!stopping.aborted) {
-        dispatch.lanes.check()
+        dispatch.limit.check()
         await readOnce()
       }
       return 'stopped'
@@ -162,15 +162,15 @@ async function readOn(
   })
 }
 
-/** Loads the rest of objects of which a part is durable: this worker's own, and of those that worked when there were more or fewer. */
+/** Loads the rest of partly loaded objects: those of this worker, and those started under another worker count. */
 async function finishObjects(
   session: Session,
   reading: Pick<Reading, 'encoder' | 'damage'>,
-  share: ObjectAssignment,
+  assignment: ObjectAssignment,
   positions: StoredPosition[],
 ): Promise<'done' | 'again' | 'wait'> {
-  const { mine, ofOthers } = unfinishedObjects(positions, share)
-  if (share.index > 0 && ofOthers.length > 0) return 'wait'
+  const { mine, ofOthers } = unfinishedObjects(positions, assignment)
+  if (assignment.index > 0 && ofOthers.length > 0) return 'wait'
   const next = ofOthers[0] ?? mine
   if (!next) return 'done'
   await finishObject(session, reading, next, positions)
@@ -190,13 +190,13 @@ async function finishObject(
   await withReader(session, positionsOf(positions), selection, async (reader) => {
     const batches = await readSelected(reader, 1, stopping)
     const object = batches.find(({ next }) => next === within)?.object
-    // Everything before it is finished, so any number will do.
+    // Everything before it is finished, so the number does not matter.
     const dispatch = dispatchObjects(session, 1, reader)
     const loader = makeObjectLoader(session, encoder, dispatch)
     await dispatch.run(async () => {
       status.doing(`Loading the rest of ${keyOf(within)}`)
       const reason = object
-        ? await troubleOf(() => loader.load({ ...range, object, beginByte: offsetBytes }))
+        ? await objectFailureOf(() => loader.load({ ...range, object, beginByte: offsetBytes }))
         : objectGone(range).reason
       if (reason === undefined) return
       damage.add(reason)
@@ -206,19 +206,19 @@ async function finishObject(
   })
 }
 
-/** What is wrong with the object, when that is all that is wrong. */
-async function troubleOf(load: () => Promise<void>): Promise<string | undefined> {
+/** The error of the object; rethrows any other error. */
+async function objectFailureOf(load: () => Promise<void>): Promise<string | undefined> {
   try {
     await load()
     return undefined
   } catch (error) {
-    const reason = findTrouble(error)
+    const reason = findObjectFailure(error)
     if (reason === undefined) throw error
     return reason
   }
 }
 
-/** The objects of ranges as they were listed. */
+/** Finds the objects of ranges by listing them again. */
 function listedRanges(session: Session, damage: Damage): RangeObjects {
   const { parts, signal, stopping } = session
   const readers: SourceReader[] = []
@@ -228,7 +228,7 @@ function listedRanges(session: Session, damage: Damage): RangeObjects {
       if (!first || !last) throw new Error('a delivery has no ranges')
       const { partition } = first
       const selection = { until: { [partition]: last.next }, only: ranges.map(({ next }) => next) }
-      // What others have done need not be listed again.
+      // Objects that other workers have finished are not listed.
       const positions = { ...positionsOf(await session.store.listPositions()), [partition]: first.from }
       const reader = await parts.source.open(positions, { egress: parts.egress, signal }, selection)
       readers.push(reader)
@@ -241,10 +241,10 @@ function listedRanges(session: Session, damage: Damage): RangeObjects {
       )
     },
     gone: objectGone,
-    givenUp(range, trouble, whatIsThere) {
-      damage.add(trouble)
+    givenUp(range, failure, whatIsThere) {
+      damage.add(failure)
       const { partition, next } = range
-      const reason = `${trouble}; ${whatIsThere}`
+      const reason = `${failure}; ${whatIsThere}`
       return { partition, range, position: `the object ${keyOf(next)}`, raw: new Uint8Array(), reason }
     },
     async close() {
@@ -257,7 +257,7 @@ function objectGone({ next }: DeliveryRange): ProbeFailure {
   return objectChanged(keyOf(next) ?? '', 'read')
 }
 
-/** An object that was recorded as unreadable stays so: its rows have other numbers. */
+/** An object that was recorded as unreadable stays so: if it were read now, its rows would have other indexes. */
 async function rebuildListed(
   parts: RebuildParts,
   delivery: StoredDelivery,

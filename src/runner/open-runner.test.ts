@@ -1,11 +1,11 @@
-// A whole Penstock that moves rows: from object storage through real workers into an engine.
+// A complete Penstock that moves rows from object storage through real workers into an engine.
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
-import { until as untilTrue } from '../../test/fake-workers.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { serviceOfPipes } from '../../test/pipes.ts'
+import { askAgainMs, type TestEngine } from '../../test/fakes/engine-front.ts'
+import { until as untilTrue } from '../../test/fakes/fake-workers.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
+import { serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { type ObjectServer, startObjectServer } from '../../test/sources/object-server.ts'
 
 const until: typeof untilTrue = (look, what) => untilTrue(look, what, { everyMs: askAgainMs })
@@ -69,7 +69,7 @@ onBothDatabases(
     }
     const sorted = (ids: number[]): number[] => ids.toSorted((one, other) => one - other)
 
-    it('loads what is there, once, and is Completed', async () => {
+    it('loads all objects once, and is Completed', async () => {
       const { createOne, is, ids, metrics } = await makePipe('once')
       await objects.put('once', 'a.json', linesOf([1, 2, 2]))
       await objects.put('once', 'b.json', linesOf([3]))
@@ -83,7 +83,7 @@ onBothDatabases(
       )
     })
 
-    it('goes on where it was stopped, with a changed setting, and through an engine that is away', async () => {
+    it('continues where it was stopped, with a changed setting, and after the engine was unavailable', async () => {
       const { createOne, is, ids, send, metrics } = await makePipe('onward', { isContinuous: true })
       await objects.put('onward', '1.json', linesOf([1]))
       const { id } = await createOne()
@@ -109,9 +109,9 @@ onBothDatabases(
       assert.equal((await send('DELETE', `/${id}`)).status, 200)
     })
 
-    it('makes its service running when it writes, and has it checked at once when it cannot', async () => {
-      const { createOne, is, ids, send, serviceId } = await makePipe('told', { isContinuous: true })
-      // Nobody checks services here: what is known of the engine comes from the pipe.
+    it('sets its service to running when it writes, and has it checked at once when it cannot', async () => {
+      const { createOne, is, ids, send, serviceId } = await makePipe('reported', { isContinuous: true })
+      // Services are not checked here: the state of the engine comes from the pipe.
       const farAway = '9999-01-01T00:00:00.000Z'
       const setState = (state: string): Promise<unknown> =>
         app().query(
@@ -123,14 +123,15 @@ onBothDatabases(
         )
         return rows[0]!
       }
-      await objects.put('told', '0001.json', linesOf([1]))
+      await objects.put('reported', '0001.json', linesOf([1]))
       const { id } = await createOne()
       await is(id, 'Running')
       await setState('failed')
       let written = 1
       // Files are loaded in the order of their names.
-      const put = (number: number) => objects.put('told', `${String(number).padStart(4, '0')}.json`, linesOf([number]))
-      // A report within a second of the one before is left out.
+      const put = (number: number) =>
+        objects.put('reported', `${String(number).padStart(4, '0')}.json`, linesOf([number]))
+      // A report within a second after the previous one is skipped.
       await until(async () => {
         await put(++written)
         await until(async () => (await ids()).length === written, `row ${written}`)
@@ -145,7 +146,7 @@ onBothDatabases(
       assert.equal((await send('DELETE', `/${id}`)).status, 200)
     })
 
-    it('says so when it has to make a table again that had rows', async () => {
+    it('reports when it has to recreate a table that had rows', async () => {
       const { createOne, ids, metrics } = await makePipe('remade', { isContinuous: true })
       await objects.put('remade', '1.json', linesOf([1]))
       const { id } = await createOne()
@@ -157,11 +158,11 @@ onBothDatabases(
       assert.deepEqual(await ids(), [2])
       assert.match(
         (await metrics(id)).lastError,
-        new RegExp(`${engine.database}\\.remade was no longer in the engine, and was made again`),
+        new RegExp(`${engine.database}\\.remade was no longer in the engine and was recreated`),
       )
     })
 
-    it('keeps rows that the engine refuses, and tries them again when it is asked to', async () => {
+    it('stores rows that the engine rejects, and replays them on request', async () => {
       const { createOne, is, ids, send, metrics, organizationId, admin } = await makePipe('refused', {
         isContinuous: true,
       })
@@ -178,7 +179,7 @@ onBothDatabases(
             ?.split(' ')[1],
         )
       }
-      await until(async () => (await metrics(id)).rowsRefused === 1, 'one is refused')
+      await until(async () => (await metrics(id)).rowsRefused === 1, 'one is rejected')
       assert.equal(await rejectedRows(), 1)
       assert.deepEqual(sorted(await ids()), [1, 3])
       const listed = await send('GET', `/${id}/errors`)
@@ -189,7 +190,7 @@ onBothDatabases(
       assert.equal((await send('GET', `/${id}/errors`)).body.result.length, 1, 'it is no better than before')
       assert.deepEqual(sorted(await ids()), [1, 3])
       assert.equal(await rejectedRows(), 1)
-      // As if the table took such rows by now.
+      // Simulates a table that accepts such rows now.
       const raw = `'{"id":2}\\n'`
       await engine.run(`ALTER TABLE refused_penstock_errors UPDATE raw = ${raw} WHERE 1`, { mutations_sync: '1' })
       assert.equal((await send('POST', `/${id}/errorReplay`)).status, 200)

@@ -1,4 +1,4 @@
-// The runner with everything that real workers need. Loaded when there is a pipe to run: an idle Penstock does without.
+// Creates the runner with the dependencies of real workers. Loaded lazily, when there is a pipe to run.
 import { describeError } from '../lib/describe-error.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
@@ -29,50 +29,50 @@ export interface RunnerDependencies {
   context: Omit<SourceContext, 'organizationId'>
   isAlone: boolean
   log: Log
-  /** Of log that a source keeps for a pipe: of more the log tells; 0 for never. */
+  /** Logs a warning when a source retains more log for a pipe that does not run; 0 for never. */
   retainedLogWarningBytes?: number | undefined
 }
 
-export function openRunner(surroundings: RunnerDependencies): Runner {
-  const { database, isAlone, log } = surroundings
-  const report = makeEngineReports({
+export function openRunner(dependencies: RunnerDependencies): Runner {
+  const { database, isAlone, log } = dependencies
+  const reportEngine = makeEngineReports({
     reader: database.reader,
-    write: (told) => database.write('reportEngine', told, told.organizationId),
+    write: (engineReport) => database.write('reportEngine', engineReport, engineReport.organizationId),
     log,
   })
   return new Runner({
     database,
     isAlone,
     log,
-    chores: makePeriodicTasks(surroundings),
-    makeWorker: async ({ configuration, place, slots, tell, tellDelivery }) => {
+    tasks: makePeriodicTasks(dependencies),
+    makeWorker: async ({ configuration, lease, workerCount, report, reportDelivery }) => {
       if (configuration.pipe.kind === 'postgres') {
-        return makeReplicator(surroundings, { configuration, place, slots, tell, tellDelivery }, report)
+        return makeReplicator(dependencies, { configuration, lease, workerCount, report, reportDelivery }, reportEngine)
       }
-      const { source, ...parts } = await makeParts(surroundings, configuration, place)
-      const { slot, epoch } = place
-      const reportWork = makeReportWork(configuration, report)
+      const { source, ...parts } = await makeParts(dependencies, configuration, lease)
+      const { workerIndex, epoch } = lease
+      const reportWork = makeReportWork(configuration, reportEngine)
       const openSink = async (signal: AbortSignal) => {
         const sink = await reportWork(parts.openSink(signal))
-        tellDelivery(sink.delivery)
-        if (sink.isTableNew) await tellIfRemade(surroundings, configuration.pipe, place)
+        reportDelivery(sink.delivery)
+        if (sink.isTableNew) await reportIfRecreated(dependencies, configuration.pipe, lease)
         return reportingSink(sink, reportWork)
       }
-      return makeWorker({ ...parts, openSink, source, slot, slots, epoch, log, tell })
+      return makeWorker({ ...parts, openSink, source, workerIndex, workerCount, epoch, log, report })
     },
-    replay: async ({ configuration, place, signal }) => {
+    replay: async ({ configuration, lease, signal }) => {
       if (configuration.pipe.kind === 'postgres')
-        return replayReplicated(surroundings, { configuration, place, signal })
-      const { access, ...parts } = await makeParts(surroundings, configuration, place)
+        return replayReplicated(dependencies, { configuration, lease, signal })
+      const { access, ...parts } = await makeParts(dependencies, configuration, lease)
       const { database, table = '' } = configuration.pipe.destination
       const [{ openBadRows }, { replayBadRows }] = await Promise.all([
         import('../engine/bad-rows.ts'),
         import('./replay-batch.ts'),
       ])
-      const badRows = await openBadRows(surroundings.egress, access, { database, table }, { signal })
+      const badRows = await openBadRows(dependencies.egress, access, { database, table }, { signal })
       try {
         await replayBadRows(parts, badRows, { signal })
-        await keepCount(surroundings, place, await badRows.countByDay(place.pipeId))
+        await keepCount(dependencies, lease, await badRows.countByDay(lease.pipeId))
       } finally {
         await badRows.close()
       }
@@ -80,51 +80,54 @@ export function openRunner(surroundings: RunnerDependencies): Runner {
   })
 }
 
-/** Nobody's rows may be gone without a word: the pipe goes on where it was, and the table has none of what came before. */
-async function tellIfRemade(
+/** Reports that a table with earlier rows was recreated: the pipe continues from its position, so the earlier rows are missing. */
+async function reportIfRecreated(
   { database, log }: RunnerDependencies,
   pipe: StoredPipe,
-  place: WorkerLease,
+  lease: WorkerLease,
 ): Promise<void> {
-  const { organizationId, pipeId } = place
+  const { organizationId, pipeId } = lease
   const { database: of, table = '' } = pipe.destination
-  const reason = `the table ${of}.${table} was no longer in the engine, and was made again: it has none of the rows that were loaded before`
+  const reason = `the table ${of}.${table} was no longer in the engine and was recreated: it has none of the rows that were loaded before`
   const now = new Date().toISOString()
   try {
-    const isRemade = await database.write('tellRemadeTable', { place, reason, now }, organizationId)
-    if (isRemade) log.warn('a table was made again that had rows before', { pipeId, reason })
+    const isRecreated = await database.write('reportRecreatedTable', { lease, reason, now }, organizationId)
+    if (isRecreated) log.warn('a table that had rows was recreated', { pipeId, reason })
   } catch (error) {
-    // The table is ready all the same, and no rows wait for what could not be told.
-    log.warn('a table was made, and whether it had rows before is not known', { pipeId, error: describeError(error) })
+    // Best effort: loading does not wait for this report.
+    log.warn('a table was created, and it is unknown whether it had rows before', {
+      pipeId,
+      error: describeError(error),
+    })
   }
 }
 
 async function replayReplicated(
-  surroundings: RunnerDependencies,
-  { configuration, place, signal }: ReplayOrder,
+  dependencies: RunnerDependencies,
+  { configuration, lease, signal }: ReplayOrder,
 ): Promise<void> {
-  const { vault, egress, context } = surroundings
+  const { vault, egress, context } = dependencies
   const [{ replayTables }, ends] = await Promise.all([
     import('./postgres/replay-tables.ts'),
-    makeReplicationEnds({ vault, egress, context }, configuration, place),
+    makeReplicationEnds({ vault, egress, context }, configuration, lease),
   ])
   const { pipe } = configuration
-  const parts = { ...ends, ...storesOf(surroundings, place), pipe, egress, context }
-  await keepCount(surroundings, place, await replayTables(parts, { signal }))
+  const parts = { ...ends, ...storesOf(dependencies, lease), pipe, egress, context }
+  await keepCount(dependencies, lease, await replayTables(parts, { signal }))
 }
 
-/** What is rejected meanwhile may be counted twice, until the next replay. */
+/** Rows that are rejected during the replay may be counted twice until the next replay. */
 async function keepCount(
   { database }: RunnerDependencies,
-  place: WorkerLease,
+  lease: WorkerLease,
   countByDay: Record<string, number>,
 ): Promise<void> {
-  await held(database.write('setRejections', { place, countByDay }, place.organizationId))
+  await held(database.write('setRejections', { lease, countByDay }, lease.organizationId))
 }
 
-/** Loaded when there is something to do at the source of a pipe that does not run. */
-function makePeriodicTasks(surroundings: RunnerDependencies): PeriodicTask[] {
-  const { database, log, retainedLogWarningBytes = 0 } = surroundings
+/** The modules are loaded lazily, when there is work at the source of a pipe that does not run. */
+function makePeriodicTasks(dependencies: RunnerDependencies): PeriodicTask[] {
+  const { database, log, retainedLogWarningBytes = 0 } = dependencies
   const load = () => import('./postgres/source-cleanup.ts')
   const loadKinesis = () => import('./kinesis-cleanup.ts')
   return [
@@ -133,8 +136,8 @@ function makePeriodicTasks(surroundings: RunnerDependencies): PeriodicTask[] {
       log,
       remove: async (leftover, signal) =>
         isOfKinesis(leftover)
-          ? (await loadKinesis()).removeLeftover(surroundings, leftover, signal)
-          : (await load()).removeLeftover(surroundings, leftover, signal),
+          ? (await loadKinesis()).removeLeftover(dependencies, leftover, signal)
+          : (await load()).removeLeftover(dependencies, leftover, signal),
       remedyFor: async (leftover) =>
         isOfKinesis(leftover) ? (await loadKinesis()).remedyFor(leftover) : (await load()).remedyFor(leftover),
     }),
@@ -142,7 +145,7 @@ function makePeriodicTasks(surroundings: RunnerDependencies): PeriodicTask[] {
       database,
       log,
       warningBytes: retainedLogWarningBytes,
-      ask: async (slot, signal) => (await load()).askRetained(surroundings, slot, signal),
+      ask: async (workerIndex, signal) => (await load()).askRetained(dependencies, workerIndex, signal),
     }),
   ]
 }
@@ -151,32 +154,32 @@ function isOfKinesis(leftover: Leftover): leftover is LeftoverOf<LeftAtKinesis> 
   return leftover.source.kind === 'kinesis'
 }
 
-/** Loaded when there is a postgres pipe to run. */
+/** The modules are loaded lazily, when there is a postgres pipe to run. */
 async function makeReplicator(
-  surroundings: RunnerDependencies,
-  { configuration, place, slots, tell, tellDelivery }: WorkerOrder,
-  report: ReportEngine,
+  dependencies: RunnerDependencies,
+  { configuration, lease, workerCount, report, reportDelivery }: WorkerOrder,
+  reportEngine: ReportEngine,
 ): Promise<Worker> {
-  const { vault, egress, context, log } = surroundings
-  const reportWork = makeReportWork(configuration, report)
+  const { vault, egress, context, log } = dependencies
+  const reportWork = makeReportWork(configuration, reportEngine)
   const [{ makeReplicationWorker }, { openTables, ...ends }] = await Promise.all([
     import('./postgres/postgres-worker.ts'),
-    makeReplicationEnds({ vault, egress, context }, configuration, place),
+    makeReplicationEnds({ vault, egress, context }, configuration, lease),
   ])
-  const { slot, epoch } = place
+  const { workerIndex, epoch } = lease
   return makeReplicationWorker({
     ...ends,
-    ...storesOf(surroundings, place),
+    ...storesOf(dependencies, lease),
     async openTables(signal) {
       const tables = await reportWork(openTables(signal))
-      let isTold = false
+      let isReported = false
       return {
         ...tables,
         async openSink(table, opening) {
           const sink = await tables.openSink(table, opening)
-          // Of several tables, the one that promises less is what the pipe promises.
-          if (!isTold || sink.delivery.delivery === 'at_least_once') tellDelivery(sink.delivery)
-          isTold = true
+          // The weakest guarantee of the tables is that of the pipe.
+          if (!isReported || sink.delivery.delivery === 'at_least_once') reportDelivery(sink.delivery)
+          isReported = true
           return reportingSink(sink, reportWork)
         },
       }
@@ -184,21 +187,21 @@ async function makeReplicator(
     pipe: configuration.pipe,
     egress,
     context,
-    slot,
-    slots,
+    workerIndex,
+    workerCount,
     epoch,
     log,
-    tell,
+    report,
   })
 }
 
-function storesOf({ database }: RunnerDependencies, place: WorkerLease) {
-  return { store: makeWorkerStore(database, place), tables: makeTableStore(database, place) }
+function storesOf({ database }: RunnerDependencies, lease: WorkerLease) {
+  return { store: makeWorkerStore(database, lease), tables: makeTableStore(database, lease) }
 }
 
-async function makeParts(surroundings: RunnerDependencies, configuration: Configuration, place: WorkerLease) {
-  const { vault, egress, context } = surroundings
-  const { pipeId } = place
-  const ends = await makeEnds({ vault, egress, context: { ...context, pipeId } }, configuration, place)
-  return { ...ends, ...storesOf(surroundings, place), pipe: configuration.pipe, egress, context }
+async function makeParts(dependencies: RunnerDependencies, configuration: Configuration, lease: WorkerLease) {
+  const { vault, egress, context } = dependencies
+  const { pipeId } = lease
+  const ends = await makeEnds({ vault, egress, context: { ...context, pipeId } }, configuration, lease)
+  return { ...ends, ...storesOf(dependencies, lease), pipe: configuration.pipe, egress, context }
 }

@@ -1,20 +1,20 @@
-// How often runners look at all pipes. Everyone reads everything, so what the database has to give grows with rows and runners:
-// a small installation looks every second, a large one as often as the database bears, never less often than the longest interval.
+// How often runners look at all pipes. Every runner reads all rows, so the load grows with rows times runners: a small installation
+// looks every second, a large one less often, at least every 15 s.
 
-/** What all runners together may read: about half a core of PostgreSQL (docs/scale.md). */
+/** Read budget of all runners together: about half a core of PostgreSQL (docs/scale.md). */
 const rowsPerSecond = 200_000
 const longestMs = 15_000
 
 export interface PaceSeen {
   rows: number
   runners: number
-  /** In a small installation. */
+  /** Interval in a small installation. */
   everyMs: number
-  /** From 0 up to 1. Runners that were started together drift apart by it. */
+  /** From 0 up to 1: jitter that spreads runners that were started together. */
   random: number
 }
 
-/** From one look to the next. */
+/** Interval until the next look. */
 export function nextLookMs({ rows, runners, everyMs, random }: PaceSeen): number {
   const bearableMs = Math.min(longestMs, (rows * runners * 1000) / rowsPerSecond)
   return bearableMs <= everyMs ? everyMs : bearableMs * (0.75 + random / 2)

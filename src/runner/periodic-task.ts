@@ -1,20 +1,19 @@
-// What a runner does from time to time beside running pipes, such as looking after what they have at their sources. Of all runners
-// that there are, the first one does it.
+// Periodic background work of a runner beside its pipes, such as cleaning up at sources. Only the first of all runners does it.
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 
 export interface PeriodicTask {
-  /** Begins it when it is due, unless it is under way. */
+  /** Starts the work when it is due and not running. */
   consider(runner: { isFirst: boolean }): void
-  /** Breaks it off; what is not done is due again later. */
+  /** Aborts the work; the rest is done by a later run. */
   close(): Promise<void>
 }
 
 export interface PeriodicTaskParts {
-  /** From its end to the next time. */
+  /** From the end of one run to the start of the next. */
   everyMs: number
   work(signal: AbortSignal): Promise<void>
-  /** What the log says when it could not be done. */
+  /** Log message when it fails. */
   failure: string
   log: Log
 }
@@ -22,27 +21,27 @@ export interface PeriodicTaskParts {
 export function makePeriodicTask({ everyMs, work, failure, log }: PeriodicTaskParts): PeriodicTask {
   const closing = new AbortController()
   let notBeforeMs = 0
-  let underWay: Promise<void> | undefined
+  let running: Promise<void> | undefined
   return {
     consider({ isFirst }) {
-      if (!isFirst || underWay || closing.signal.aborted || performance.now() < notBeforeMs) return
-      underWay = work(closing.signal)
+      if (!isFirst || running || closing.signal.aborted || performance.now() < notBeforeMs) return
+      running = work(closing.signal)
         .catch((error: unknown) => {
           if (!closing.signal.aborted) log.warn(failure, { error: describeError(error) })
         })
         .finally(() => {
           notBeforeMs = performance.now() + everyMs
-          underWay = undefined
+          running = undefined
         })
     },
     async close() {
       closing.abort()
-      await underWay
+      await running
     },
   }
 }
 
-/** At most `limit` at the same time. All are tried; what failed first is thrown in the end. */
+/** Works on at most `limit` items concurrently. Tries all, then throws the first failure. */
 export async function eachOf<Item>(
   items: readonly Item[],
   limit: number,

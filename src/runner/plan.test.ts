@@ -7,22 +7,27 @@ import { makePlan, type ObservedWorker } from './plan.ts'
 const now = '2026-11-02T10:00:00.000Z'
 const later = '2026-11-02T10:00:01.000Z'
 
-const pipe = (pipeId: string, slots: number, more: Partial<PipeToRun> = {}): PipeToRun => ({
+const pipe = (pipeId: string, workerCount: number, more: Partial<PipeToRun> = {}): PipeToRun => ({
   pipeId,
   organizationId: 'o',
   serviceId: 's',
   kind: 'kafka',
   state: 'Running',
-  slots,
+  workerCount,
   version: 2,
   serviceVersion: 1,
   replayRequestedAt: null,
   ...more,
 })
-const worker = (pipeId: string, slot: number, slots: number, more: Partial<ListedWorker> = {}): ListedWorker => ({
+const worker = (
+  pipeId: string,
+  workerIndex: number,
+  workerCount: number,
+  more: Partial<ListedWorker> = {},
+): ListedWorker => ({
   pipeId,
-  slot,
-  slots,
+  workerIndex,
+  workerCount,
   runnerId: 'other',
   epoch: 1,
   expiresAt: later,
@@ -30,21 +35,26 @@ const worker = (pipeId: string, slot: number, slots: number, more: Partial<Liste
   state: 'running',
   ...more,
 })
-const place = (pipeId: string, slot: number, slots: number, more: Partial<ObservedWorker> = {}): ObservedWorker => ({
+const observed = (
+  pipeId: string,
+  workerIndex: number,
+  workerCount: number,
+  more: Partial<ObservedWorker> = {},
+): ObservedWorker => ({
   pipeId,
-  slot,
-  slots,
+  workerIndex,
+  workerCount,
   isEnding: false,
   hasCompleted: false,
   ...more,
 })
 const plan = (seen: Partial<Parameters<typeof makePlan>[0]>) =>
-  makePlan({ now, runners: ['me'], pipes: [], workers: [], places: [], ...seen })
+  makePlan({ now, runners: ['me'], pipes: [], workers: [], held: [], ...seen })
 const claims = (seen: Partial<Parameters<typeof makePlan>[0]>) =>
   plan(seen).claim.map(({ pipe: { pipeId }, limit }) => [pipeId, limit])
 
 describe('the plan of a runner', () => {
-  it('claims what nobody has, up to its share', () => {
+  it('claims free workers, up to its quota', () => {
     const pipes = [pipe('a', 3), pipe('b', 2)]
     assert.deepEqual(claims({ pipes }), [
       ['a', 3],
@@ -61,7 +71,7 @@ describe('the plan of a runner', () => {
     ])
   })
 
-  it('begins to claim where it is told, and goes around', () => {
+  it('starts to claim at the given point, and wraps around', () => {
     const pipes = ['a', 'b', 'c', 'd'].map((pipeId) => pipe(pipeId, 1))
     const runners = ['me', 'other']
     assert.deepEqual(claims({ pipes, runners, claimFrom: 0.3 }), [
@@ -79,25 +89,25 @@ describe('the plan of a runner', () => {
     ])
   })
 
-  it('gives back what is more than its share, and leaves the rest alone', () => {
-    const places = [place('a', 0, 3), place('a', 1, 3), place('a', 2, 3)]
-    const workers = places.map(({ pipeId, slot, slots }) => worker(pipeId, slot, slots))
-    const seen = { pipes: [pipe('a', 3)], places, workers }
-    assert.deepEqual(plan({ ...seen, runners: ['me', 'other'] }).giveBack, [places[2]])
+  it('gives back workers above its quota, and keeps the others', () => {
+    const held = [observed('a', 0, 3), observed('a', 1, 3), observed('a', 2, 3)]
+    const workers = held.map(({ pipeId, workerIndex, workerCount }) => worker(pipeId, workerIndex, workerCount))
+    const seen = { pipes: [pipe('a', 3)], held, workers }
+    assert.deepEqual(plan({ ...seen, runners: ['me', 'other'] }).giveBack, [held[2]])
     assert.deepEqual(plan(seen).giveBack, [])
-    const ending = [place('a', 0, 3, { isEnding: true }), places[1]!, places[2]!]
-    assert.deepEqual(plan({ ...seen, places: ending, runners: ['me', 'other'] }).giveBack, [])
+    const ending = [observed('a', 0, 3, { isEnding: true }), held[1]!, held[2]!]
+    assert.deepEqual(plan({ ...seen, held: ending, runners: ['me', 'other'] }).giveBack, [])
   })
 
-  it('ends the places of pipes that are not to run, and those of another layout', () => {
-    const places = [place('a', 0, 1), place('b', 0, 1), place('c', 0, 1), place('d', 0, 1)]
+  it('ends the workers of pipes that should not run, and those of another worker count', () => {
+    const held = [observed('a', 0, 1), observed('b', 0, 1), observed('c', 0, 1), observed('d', 0, 1)]
     const pipes = [pipe('a', 1), pipe('b', 1, { state: 'Stopping' }), pipe('c', 2)]
-    const { stop, rebalance } = plan({ pipes, places })
-    assert.deepEqual(stop, [places[1], places[3]])
-    assert.deepEqual(rebalance, [places[2]])
+    const { stop, rebalance } = plan({ pipes, held })
+    assert.deepEqual(stop, [held[1], held[3]])
+    assert.deepEqual(rebalance, [held[2]])
   })
 
-  it('settles what waits for nobody', () => {
+  it('settles pipes that no worker holds up', () => {
     const stopping = pipe('a', 1, { state: 'Stopping' })
     assert.deepEqual(plan({ pipes: [stopping] }).settle, [stopping])
     assert.deepEqual(plan({ pipes: [stopping], workers: [worker('a', 0, 1)] }).settle, [])

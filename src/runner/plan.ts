@@ -1,13 +1,13 @@
-// What a runner is to do, from what it sees: which of its places end, what it may take, and which pipes are to be settled.
-// Every runner comes to its own plan; that two want the same is decided by the claim, in the database.
+// Plan of a runner: which of its workers end, which it may claim, and which pipes are to be settled. Every runner makes its own
+// plan; conflicts between runners are resolved by claims in the database.
 import type { PipeToRun } from '../pipes/store.ts'
 import { awaitsReplay, isCompleted, isLive } from '../progress/settled-state.ts'
 import type { ListedWorker } from '../progress/workers/store.ts'
 
 export interface ObservedWorker {
   pipeId: string
-  slot: number
-  slots: number
+  workerIndex: number
+  workerCount: number
   isEnding: boolean
   hasCompleted: boolean
 }
@@ -18,39 +18,39 @@ export interface PipesSeen {
   workers: ListedWorker[]
 }
 
-/** What holds for every runner that sees the same. */
+/** State of all pipes; the same for every runner that reads the same rows. */
 export interface Survey {
   byId: Map<string, PipeToRun>
-  /** How many workers there are to be, over all runners. */
+  /** Number of workers that should run, over all runners. */
   total: number
   vacant: Vacancy[]
-  /** Nobody works on them any more, and that is what they wait for. */
+  /** Pipes that wait for the end of their workers, which has come. */
   settle: PipeToRun[]
 }
 
 interface Vacancy {
   pipe: PipeToRun
-  /** Slots that nobody has. */
+  /** Number of workers that nobody runs. */
   free: number
 }
 
-export interface RunnerSeen<OwnPlace extends ObservedWorker> {
-  /** All that live, this one among them. */
+export interface RunnerSeen<Held extends ObservedWorker> {
+  /** All live runners, including this one. */
   runners: string[]
-  places: OwnPlace[]
-  /** Where among the vacant pipes it begins to claim, from 0 up to 1: runners that begin at the same one would all want the same. */
+  held: Held[]
+  /** From 0 up to 1: where in the list of vacant pipes claiming starts, so that runners do not compete for the same pipe. */
   claimFrom?: number
 }
 
 export interface Plan<OwnPlace> {
-  /** Their pipes are not to run any more. */
+  /** Workers of pipes that should not run any more. */
   stop: OwnPlace[]
-  /** Their pipes are to be shared by another number of workers. */
+  /** Workers of pipes whose worker count has changed. */
   rebalance: OwnPlace[]
-  /** Others have less to do. */
+  /** Workers above the quota of this runner. */
   giveBack: OwnPlace[]
   claim: { pipe: PipeToRun; limit: number }[]
-  /** Nobody works on them any more, and that is what they wait for. */
+  /** Pipes that wait for the end of their workers, which has come. */
   settle: PipeToRun[]
 }
 
@@ -71,39 +71,39 @@ export function survey({ now, pipes, workers }: PipesSeen): Survey {
   const done = workers.filter(isDone).length
   const vacant = toRun.flatMap((pipe) => {
     const ofPipe = workersOf.get(pipe.pipeId) ?? []
-    const free = pipe.slots - ofPipe.filter((worker) => lives(worker) || isDone(worker)).length
+    const free = pipe.workerCount - ofPipe.filter((worker) => lives(worker) || isDone(worker)).length
     return free > 0 ? [{ pipe, free }] : []
   })
   const settle = pipes.filter((pipe) => {
     const ofPipe = workersOf.get(pipe.pipeId) ?? []
     if (isToEnd(pipe)) return !ofPipe.some(lives)
-    if (ofPipe.filter(isDone).length !== pipe.slots) return false
-    const held = ofPipe.map((worker) => ({ slot: worker.slot, isHeld: isHeld(worker) }))
+    if (ofPipe.filter(isDone).length !== pipe.workerCount) return false
+    const held = ofPipe.map((worker) => ({ workerIndex: worker.workerIndex, isHeld: isHeld(worker) }))
     return !awaitsReplay(pipe, held)
   })
-  const total = Math.max(0, toRun.reduce((sum, { slots }) => sum + slots, 0) - done)
+  const total = Math.max(0, toRun.reduce((sum, { workerCount }) => sum + workerCount, 0) - done)
   return { byId, total, vacant, settle }
 }
 
 export function planFrom<OwnPlace extends ObservedWorker>(
   { byId, total, vacant, settle }: Survey,
-  { runners, places, claimFrom = 0 }: RunnerSeen<OwnPlace>,
+  { runners, held, claimFrom = 0 }: RunnerSeen<OwnPlace>,
 ): Plan<OwnPlace> {
   const stop: OwnPlace[] = []
   const rebalance: OwnPlace[] = []
   const working: OwnPlace[] = []
-  for (const place of places) {
-    const pipe = byId.get(place.pipeId)
-    if (!pipe || isToEnd(pipe)) stop.push(place)
-    else if (pipe.slots !== place.slots) rebalance.push(place)
-    else if (!place.isEnding && !place.hasCompleted) working.push(place)
+  for (const worker of held) {
+    const pipe = byId.get(worker.pipeId)
+    if (!pipe || isToEnd(pipe)) stop.push(worker)
+    else if (pipe.workerCount !== worker.workerCount) rebalance.push(worker)
+    else if (!worker.isEnding && !worker.hasCompleted) working.push(worker)
   }
 
-  const share = Math.ceil(total / Math.max(1, runners.length))
-  const giveBack = working.slice(share)
+  const quota = Math.ceil(total / Math.max(1, runners.length))
+  const giveBack = working.slice(quota)
 
   const claim: Plan<OwnPlace>['claim'] = []
-  let room = share - working.length
+  let room = quota - working.length
   const first = Math.floor(claimFrom * vacant.length)
   for (let step = 0; step < vacant.length && room > 0; step++) {
     const { pipe, free } = vacant[(first + step) % vacant.length]!

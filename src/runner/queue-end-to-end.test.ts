@@ -1,10 +1,10 @@
-// Workers that follow a queue, with a store that speaks S3 and a queue that speaks SQS: whenever they are killed, every line is in
-// the table once, and in the end the queue is empty.
+// Workers that follow a queue, with an S3 and an SQS server: whenever they are killed, every line is in the table once, and the
+// queue is empty at the end.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
-import { makeRunnerWorld, type RunnerWorld } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld } from '../../test/runner-world/runner-world.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
 import type { QueueWorld } from '../../test/sources/queue-conformance.ts'
 import { startSqsWorld } from '../../test/sources/queue-worlds.ts'
@@ -21,9 +21,9 @@ describe('a queue of SQS', () => {
 
   interface Followed {
     world: RunnerWorld
-    /** Puts an object with two lines, and tells of it. */
-    put(key: string, tellings: number): Promise<string[]>
-    tell(text: string): Promise<void>
+    /** Puts an object with two lines, and sends its event. */
+    put(key: string, copies: number): Promise<string[]>
+    send(text: string): Promise<void>
     isEmpty(): Promise<boolean>
   }
 
@@ -46,13 +46,13 @@ describe('a queue of SQS', () => {
     })
     return {
       world,
-      async put(key, tellings) {
+      async put(key, copies) {
         const lines = [`${key} is the first line`, `${key} is the second line`]
         await sqs.put(bucket, key, Buffer.from(lines.map((line) => `${line}\n`).join('')))
-        for (let told = 0; told < tellings; told++) await sqs.send(queueUrl, sqs.eventOf(bucket, key))
+        for (let sent = 0; sent < copies; sent++) await sqs.send(queueUrl, sqs.eventOf(bucket, key))
         return lines
       },
-      tell: (text) => sqs.send(queueUrl, text),
+      send: (text) => sqs.send(queueUrl, text),
       async isEmpty() {
         const { waiting, held } = await sqs.counts(queueUrl)
         return waiting + held === 0
@@ -73,7 +73,7 @@ describe('a queue of SQS', () => {
     const lines: string[] = []
     for (let index = 0; index < 10; index++) lines.push(...(await put(`in/before ${index}`, index % 2)))
     for (const lifeMs of [50, 120, 200, 320]) {
-      const workers = [0, 1].map((slot) => world.newWorker({ slot, slots: 2 }))
+      const workers = [0, 1].map((workerIndex) => world.newWorker({ workerIndex, workerCount: 2 }))
       const ends = workers.map((worker) => worker.run())
       for (let index = 0; index < 5; index++) lines.push(...(await put(`in/${lifeMs}/${index}`, 1 + (index % 2))))
       await wait(lifeMs)
@@ -82,7 +82,7 @@ describe('a queue of SQS', () => {
     }
     const worker = world.newWorker()
     const ended = worker.run()
-    // Some were only listed: the queue may be empty before they are loaded.
+    // Some objects were only listed: the queue may be empty before they are loaded.
     await until(async () => (await isEmpty()) && world.engine.lines.length >= lines.length)
     worker.stop()
     assert.deepEqual(await ended, { end: 'stopped' })
@@ -90,9 +90,9 @@ describe('a queue of SQS', () => {
     assert.equal(world.store.deliveries.size, 0)
   })
 
-  it('loses what leads nowhere to what is kept beside the table, and nothing else', async () => {
-    const { world, put, tell, isEmpty } = await follow()
-    await tell('nonsense')
+  it('moves only useless messages to the rejected rows', async () => {
+    const { world, put, send, isEmpty } = await follow()
+    await send('nonsense')
     const worker = world.newWorker()
     const ended = worker.run()
     const lines = await put('in/good', 1)

@@ -1,12 +1,12 @@
-// A queue tells of objects, more than once and in any order: every line of every version that was told of is in the table once, and
-// the queue forgets only what is durable.
+// A queue announces objects repeatedly and in any order: every line of every announced version is in the table once, and messages
+// are deleted only when the rows are durable.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type FaultMode, Faults, faultModes } from '../../test/runner-world/faults.ts'
 import { LineQueue } from '../../test/runner-world/line-queue.ts'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
 import { endOfListing, messagePartition } from '../sources/object-storage/queued-objects.ts'
 import { type Batch, finishedPosition, NotConnected, ProbeFailure, type SourceReader } from '../sources/source.ts'
@@ -43,7 +43,7 @@ function linesIn(text: string): string[] {
 
 const isGood = (line: string): boolean => !/BAD|UNREADABLE/.test(line)
 
-/** Whether the table has it, or what is kept beside it. */
+/** Whether the table or the rejected rows contain it. */
 function isDurable({ engine, store }: RunnerWorld, queue: LineQueue, partition: string): boolean {
   if (store.positions.get(partition)?.position !== finishedPosition) return false
   const isKept = [...engine.badRows.values()].some((row) => row.partition === partition && row.meta === notARow)
@@ -63,12 +63,12 @@ function mixedQueue(): LineQueue {
   const queue = new LineQueue()
   for (const [key, text] of Object.entries({ ...before, ...later })) queue.put(key, text)
   queue.put('c/broken', `${whole}BROKEN\nnever\n`)
-  queue.tell('b/1')
-  queue.tell('a/1', 'b/2')
-  queue.tellNonsense()
-  queue.tell('b/1')
-  queue.tell('c/broken')
-  queue.tell('b/3', 'gone')
+  queue.notify('b/1')
+  queue.notify('a/1', 'b/2')
+  queue.sendUnparsable()
+  queue.notify('b/1')
+  queue.notify('c/broken')
+  queue.notify('b/3', 'gone')
   return queue
 }
 
@@ -79,9 +79,9 @@ function wholeQueue(): LineQueue {
   queue.put('a', 'a one\nsame\n')
   queue.put('b', 'same\n')
   queue.put('broken', 'x\nBROKEN\n')
-  queue.tell('a')
-  queue.tell('broken', 'b')
-  queue.tell('b')
+  queue.notify('a')
+  queue.notify('broken', 'b')
+  queue.notify('b')
   return queue
 }
 
@@ -100,12 +100,14 @@ function assertDone({ store, queue, removedTooEarly }: QueueWorld, context: stri
   assert.deepEqual(removedTooEarly, [], context)
   assert.equal(store.deliveries.size, 0, context)
   assert.equal(queue.messages.length, 0, context)
-  const open = [...store.positions.values()].filter(({ slot, position }) => slot !== undefined && position === '')
+  const open = [...store.positions.values()].filter(
+    ({ workerIndex, position }) => workerIndex !== undefined && position === '',
+  )
   assert.deepEqual(open, [], context)
 }
 
 function checkMixed(world: QueueWorld, context: string): void {
-  // Of the broken one there are as many lines as came before, each once.
+  // The broken object has the lines before the damage, each once.
   const lines = world.engine.lines.filter((line) => !linesIn(whole).includes(line))
   assert.deepEqual(lines.toSorted(), linesOfMixed.filter(isGood).toSorted(), context)
   const ofBroken = world.engine.lines.filter((line) => linesIn(whole).includes(line))
@@ -171,17 +173,17 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const [oneAtATime, severalAtOnce, wholeObjects] = cases as [Case, Case, Case]
 
-describe('objects that a queue tells of', () => {
+describe('objects that a queue announces', () => {
   for (const one of [oneAtATime, wholeObjects]) {
     for (const mode of faultModes) {
-      it(`are in the table once, ${one.name}, whichever call goes wrong by "${mode}"`, async () => {
+      it(`are in the table once, ${one.name}, when any call fails with "${mode}"`, async () => {
         const calls = await failEach(one, mode)
         assert.ok(calls > 20, 'there were too few calls to see anything')
       })
     }
   }
 
-  it(`are in the table once, ${severalAtOnce.name}, when several calls go wrong`, async () => {
+  it(`are in the table once, ${severalAtOnce.name}, when several calls fail`, async () => {
     const rounds = Array.from({ length: 50 }, (_, round) => {
       const mode = faultModes[round % faultModes.length] ?? 'fail'
       const at = [3, 5, 7].map((step) => 1 + ((round * step * 7) % (20 * step)))
@@ -190,25 +192,25 @@ describe('objects that a queue tells of', () => {
     await Promise.all(rounds)
   })
 
-  it('are added once more when they are written anew, and not when they are told of again', async () => {
+  it('are loaded again when they are rewritten, and not when they are announced again', async () => {
     const queue = new LineQueue()
     queue.isEndless = true
     queue.put('a', 'first\n')
-    queue.tell('a')
-    queue.tell('a')
+    queue.notify('a')
+    queue.notify('a')
     const { world, stop } = await running(queue)
     await until(() => queue.messages.length === 0)
     queue.put('a', 'second\n')
-    queue.tell('a')
+    queue.notify('a')
     await until(() => world.engine.lines.length === 2)
-    queue.tell('a')
+    queue.notify('a')
     await until(() => queue.messages.length === 0)
     await stop()
     assert.deepEqual(world.engine.lines, ['first', 'second'])
-    assertDone(world, 'written anew')
+    assertDone(world, 'rewritten')
   })
 
-  it('are not listed again once they are claimed, and never when nothing is to be listed', async () => {
+  it('are not listed again after they are claimed, and never when listing is off', async () => {
     const queue = new LineQueue()
     for (const key of ['a', 'b', 'c', 'd']) queue.put(key, `${key}\n`)
     const world = makeQueueWorld(queue)
@@ -219,34 +221,34 @@ describe('objects that a queue tells of', () => {
     assert.equal(world.faults.calls.filter((name) => name === 'claim').length, claims)
   })
 
-  it('are loaded once by two workers that are told of the same ones', async () => {
+  it('are loaded once by two workers that receive the same messages', async () => {
     const queue = new LineQueue()
     const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`)
     for (const key of keys) queue.put(key, `${key}\n`)
-    for (const key of [...keys, ...keys]) queue.tell(key)
+    for (const key of [...keys, ...keys]) queue.notify(key)
     const world = makeQueueWorld(queue)
-    const workers = [0, 1].map((slot) => world.newWorker({ slot, slots: 2 }).run())
+    const workers = [0, 1].map((workerIndex) => world.newWorker({ workerIndex, workerCount: 2 }).run())
     assert.deepEqual(await Promise.all(workers), [{ end: 'completed' }, { end: 'completed' }])
     assert.deepEqual(world.engine.lines.toSorted(), keys.toSorted())
     assertDone(world, 'two workers')
-    const owners = new Set([...world.store.positions.values()].map(({ slot }) => slot))
+    const owners = new Set([...world.store.positions.values()].map(({ workerIndex }) => workerIndex))
     assert.ok(owners.has(0) && owners.has(1), 'one of them had nothing to do')
   })
 
-  it('are loaded once when they are told of again just before they are finished', async () => {
+  it('are loaded once when they are announced again just before they are finished', async () => {
     const queue = new LineQueue()
     queue.put('a', 'a\n')
-    queue.tell('a')
+    queue.notify('a')
     const world = makeQueueWorld(queue)
     const partition = queue.findPartition('a') ?? ''
-    world.store.positions.set(partition, { partition, position: '', slot: 0 })
+    world.store.positions.set(partition, { partition, position: '', workerIndex: 0 })
     world.store.positions.set('objects', { partition: 'objects', position: endOfListing })
     const { promise, resolve } = Promise.withResolvers<void>()
     world.engine.held = promise
     const storeOf = world.store.of.bind(world.store)
     let claims = 0
-    world.store.of = (place) => {
-      const store = storeOf(place)
+    world.store.of = (lease) => {
+      const store = storeOf(lease)
       const claim: typeof store.claim = async (partitions) => {
         const answer = await store.claim(partitions)
         if (++claims > 1) {
@@ -262,19 +264,21 @@ describe('objects that a queue tells of', () => {
     assert.deepEqual(await world.newWorker().run(), { end: 'completed' })
     assert.equal(claims, 2)
     assert.deepEqual(world.engine.lines, ['a'])
-    assertDone(world, 'told of again')
+    assertDone(world, 'announced again')
   })
 
-  it('are loaded once when the number of workers changes in the middle', async () => {
+  it('are loaded once when the worker count changes during the load', async () => {
     for (const calls of [20, 35, 50, 65, 80]) {
       const queue = new LineQueue()
       const keys = Array.from({ length: 12 }, (_, index) => `key ${index}`)
       const textOf = (key: string): string => `${key} is the first line\n${key} is the second line\n`
       for (const key of keys) queue.put(key, textOf(key))
-      for (const key of keys) queue.tell(key)
+      for (const key of keys) queue.notify(key)
       const world = makeQueueWorld(queue)
-      for (const slots of [3, 2]) {
-        const workers = Array.from({ length: slots }, (_, slot) => world.newWorker({ slot, slots }))
+      for (const workerCount of [3, 2]) {
+        const workers = Array.from({ length: workerCount }, (_, workerIndex) =>
+          world.newWorker({ workerIndex, workerCount }),
+        )
         const ends = workers.map((worker) => worker.run())
         const enough = world.faults.calls.length + calls
         await until(() => world.faults.calls.length >= enough || queue.messages.length === 0)
@@ -288,7 +292,7 @@ describe('objects that a queue tells of', () => {
     }
   })
 
-  it('that are gone before they are read again are left out of what is sent again, and the others are there once', async () => {
+  it('that are deleted before they are read again are left out of the repeated delivery, and the others are loaded once', async () => {
     for (const mode of ['die', 'die-after'] satisfies FaultMode[]) {
       const make = (faults: Faults): QueueWorld => {
         const queue = new LineQueue()
@@ -313,7 +317,7 @@ describe('objects that a queue tells of', () => {
     }
   })
 
-  it('that are gone only for a while are neither lost nor doubled, and no row is refused in place of another', async () => {
+  it('that are missing temporarily are neither lost nor duplicated, and no row is rejected instead of another', async () => {
     const make = (at: number[]): QueueWorld => {
       const queue = new LineQueue()
       for (const key of ['a', 'c']) queue.put(key, `${key} one\nBAD ${key}\n`)
@@ -323,7 +327,7 @@ describe('objects that a queue tells of', () => {
     }
     let b: ReturnType<LineQueue['objects']['get']>
     const lastInsert = ({ faults }: QueueWorld): number => faults.calls.lastIndexOf('insert') + 1
-    /** All of it, then without b. */
+    /** First all objects, then without b. */
     const runTwice = async (at: number[]): Promise<QueueWorld> => {
       const world = make(at)
       await world.newWorker().run()
@@ -349,7 +353,7 @@ describe('objects that a queue tells of', () => {
     assertDone(world, 'gone for a while')
   })
 
-  it('that are changed while they are loaded are given up, which says how much of them is in the table', async () => {
+  it('that are changed during the load are given up, with a reason that says how much of them is in the table', async () => {
     const queue = new LineQueue()
     queue.put('a', 'the first line\nthe second line\nthe third line\n')
     const world = makeQueueWorld(queue, { options: { batchSize, encoders: lineEncoders({ pieceBytes: [10] }) } })
@@ -362,7 +366,7 @@ describe('objects that a queue tells of', () => {
     resolve()
     await first
     queue.put('a', 'another one\n')
-    queue.tell('a')
+    queue.notify('a')
     assert.deepEqual(await world.runToEnd(), { end: 'completed' })
     assert.deepEqual(world.engine.lines, ['another one'])
     const kept = [...world.engine.badRows.values()]
@@ -372,15 +376,15 @@ describe('objects that a queue tells of', () => {
   })
 })
 
-describe('what a queue tells of and nobody can load', () => {
-  it('is kept once, beside the table, and does not hold up the others of a pipe that never ran before', async () => {
+describe('an announced object that cannot be loaded', () => {
+  it('is stored once in the rejected rows, and does not block the others of a pipe that never ran before', async () => {
     const queue = new LineQueue()
     queue.put('broken', 'x\nBROKEN\n')
     queue.put('good', 'good\n')
-    queue.tell('broken', 'good')
-    queue.tellNonsense()
-    queue.tell('never there')
-    queue.tell('good')
+    queue.notify('broken', 'good')
+    queue.sendUnparsable()
+    queue.notify('never there')
+    queue.notify('good')
     const world = makeQueueWorld(queue, { state: 'Provisioning' })
     assert.deepEqual(await world.runToEnd(), { end: 'completed' })
     assert.deepEqual(world.engine.lines, ['good'])
@@ -391,20 +395,20 @@ describe('what a queue tells of and nobody can load', () => {
       'the message leads nowhere',
       'the object cannot be read: it is broken; nothing of it is in the table',
     ])
-    const { rowsRefused, rowsWritten, retries } = world.store.figures
+    const { rowsRefused, rowsWritten, retries } = world.store.counters
     assert.deepEqual({ rowsRefused, rowsWritten }, { rowsRefused: 3, rowsWritten: 1 })
     assert.equal(retries, 4)
     assert.ok(world.statuses.every(({ state }) => state !== 'degraded'))
     assertDone(world, 'poison')
   })
 
-  it('is kept by whoever receives it again, whoever claimed it', async () => {
+  it('is stored by the worker that receives it again, whichever worker claimed it', async () => {
     const queue = new LineQueue()
-    queue.tellNonsense()
+    queue.sendUnparsable()
     const world = makeQueueWorld(queue)
     const partition = messagePartition(queue.messages[0]?.id ?? '')
-    world.store.positions.set(partition, { partition, position: '', slot: 0 })
-    assert.deepEqual(await world.newWorker({ slot: 1, slots: 2 }).run(), { end: 'completed' })
+    world.store.positions.set(partition, { partition, position: '', workerIndex: 0 })
+    assert.deepEqual(await world.newWorker({ workerIndex: 1, workerCount: 2 }).run(), { end: 'completed' })
     assert.equal(world.engine.badRows.size, 1)
     assertDone(world, 'of another')
   })
@@ -415,7 +419,7 @@ describe('what a queue tells of and nobody can load', () => {
     for (const key of ['b', 'c', 'd']) queue.put(key, `${key}\n`)
     const times = { backOff: { firstMs: 60_000, longestMs: 60_000 }, lookAgainMs: 1 }
     queue.isEndless = true
-    for (const key of ['a broken', 'b', 'c', 'd']) queue.tell(key)
+    for (const key of ['a broken', 'b', 'c', 'd']) queue.notify(key)
     const encoders = lineEncoders({ pieceBytes: [10] })
     const { world, stop } = await running(queue, { options: { batchSize, encoders, times } })
     await until(() => queue.messages.length === 1)
@@ -425,10 +429,10 @@ describe('what a queue tells of and nobody can load', () => {
     assert.equal(queue.messages.length, 1)
   })
 
-  it('is tried five times, also when the worker begins anew after each of them', async () => {
+  it('is tried five times, also when the worker starts again after each attempt', async () => {
     const queue = new LineQueue()
     queue.put('broken', 'BROKEN\n')
-    queue.tell('broken')
+    queue.notify('broken')
     const world = makeQueueWorld(queue, {
       makeSource: (pass) => {
         const source = queue.source(pass)
@@ -451,7 +455,7 @@ describe('what a queue tells of and nobody can load', () => {
     assert.equal(world.engine.badRows.size, 1)
   })
 
-  it('is said at last to be the fault of the source when it is more than one object', async () => {
+  it('is finally reported as a failure of the source when it is more than one object', async () => {
     const queue = new LineQueue()
     queue.put('a', 'a\n')
     const world = makeQueueWorld(queue, {
@@ -496,7 +500,7 @@ async function running(queue: LineQueue, more: Partial<WorldOptions> = {}): Prom
 
 const slowPolls = { object_storage_polling_interval_ms: 60_000 }
 
-/** With what its readers have besides. */
+/** With the additional parts of its readers. */
 function withReaders(queue: LineQueue, more: (reader: SourceReader) => Partial<SourceReader>): Partial<WorldOptions> {
   return {
     makeSource: (pass) => {
@@ -511,7 +515,7 @@ function withReaders(queue: LineQueue, more: (reader: SourceReader) => Partial<S
 }
 
 describe('a worker that follows a queue', () => {
-  it('runs as soon as it knows that nothing is there to load', async () => {
+  it('runs as soon as it knows that there is nothing to load', async () => {
     const queue = new LineQueue()
     queue.isEndless = true
     const { world, stop } = await running(queue, { settings: slowPolls, state: 'Provisioning' })
@@ -520,19 +524,19 @@ describe('a worker that follows a queue', () => {
     assert.deepEqual(await stop(), { end: 'stopped' })
   })
 
-  it('waits for messages, and loads nothing any more, when it has given an object up', async () => {
+  it('waits for messages, and loads nothing more, after it has given an object up', async () => {
     const queue = new LineQueue()
     queue.isEndless = true
     const { world, stop } = await running(queue, { settings: slowPolls })
     queue.put('broken', 'BROKEN\n')
-    queue.tell('broken')
+    queue.notify('broken')
     await until(() => world.engine.badRows.size === 1)
     await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages')
     await until(() => world.statuses.at(-1)?.lag === 0)
     assert.deepEqual(await stop(), { end: 'stopped' })
   })
 
-  it('says what was left to the queue for a while', async () => {
+  it('reports how many messages will be tried again', async () => {
     const queue = new LineQueue()
     queue.isEndless = true
     const note = () => '3 messages will be tried again'
@@ -541,7 +545,7 @@ describe('a worker that follows a queue', () => {
     await stop()
   })
 
-  it('says that it is the queue that cannot be reached', async () => {
+  it('reports that the queue cannot be reached', async () => {
     const queue = new LineQueue()
     queue.put('a', 'a\n')
     let reads = 0
@@ -558,7 +562,7 @@ describe('a worker that follows a queue', () => {
     )
   })
 
-  it('gives back what it has when it is told to stop, and not when it fails', async () => {
+  it('releases its messages when it is stopped, and not when it fails', async () => {
     const queue = new LineQueue()
     queue.isEndless = true
     queue.put('a', 'a\n')
@@ -577,7 +581,7 @@ describe('a worker that follows a queue', () => {
     assert.equal(givenBack, 1)
   })
 
-  it('waits for messages, and stops when it is told to', async () => {
+  it('waits for messages until it is stopped', async () => {
     const queue = new LineQueue()
     queue.isEndless = true
     queue.put('a', 'a\n')
@@ -590,14 +594,14 @@ describe('a worker that follows a queue', () => {
     assert.equal(world.engine.openSinks, 0)
   })
 
-  it('removes no message of what it has only read when it is told to stop', async () => {
+  it('deletes no message of an object that is only read when it is stopped', async () => {
     const queue = new LineQueue()
     for (const key of ['a', 'b', 'c']) queue.put(key, `${key} is one line\n${key} is another line\n`)
-    for (const key of ['a', 'b', 'c']) queue.tell(key)
+    for (const key of ['a', 'b', 'c']) queue.notify(key)
     const { world, stop } = await running(queue)
     const { promise, resolve } = Promise.withResolvers<void>()
     world.engine.held = promise
-    // One that is under way, and one that is made ready.
+    // One that is inserted, and one that is prepared.
     await until(() => world.store.deliveries.size === 2)
     const ended = stop()
     resolve()
@@ -609,15 +613,15 @@ describe('a worker that follows a queue', () => {
     assertDone(world, 'stopped')
   })
 
-  it('ends when another has its place, and leaves its messages to that one', async () => {
+  it('ends when another worker has its lease, and leaves its messages to that worker', async () => {
     const queue = new LineQueue()
     for (const key of ['a', 'b', 'c', 'd']) queue.put(key, `${key}\n`)
-    for (const key of ['a', 'b', 'c', 'd']) queue.tell(key)
+    for (const key of ['a', 'b', 'c', 'd']) queue.notify(key)
     const world = makeQueueWorld(queue)
     const { promise, resolve } = Promise.withResolvers<void>()
     world.engine.held = promise
     const first = world.newWorker().run()
-    // One that is under way, and one that is made ready.
+    // One that is inserted, and one that is prepared.
     await until(() => world.store.deliveries.size === 2)
     const second = world.newWorker().run()
     resolve()
@@ -627,10 +631,10 @@ describe('a worker that follows a queue', () => {
     assertDone(world, 'lost')
   })
 
-  it('waits for an engine that is away, and counts that against no object', async () => {
+  it('waits for an unavailable engine without counting it as a failure of an object', async () => {
     const queue = new LineQueue()
     queue.put('a', 'a\n')
-    queue.tell('a')
+    queue.notify('a')
     const world = makeQueueWorld(queue)
     world.engine.refusal = new EngineError('passing', 'the engine at db.example.com:8123 cannot be reached')
     const ended = world.newWorker().run()

@@ -1,32 +1,32 @@
-// The rows of a recorded delivery again. An object that cannot be had any more is left out, under the same token: when the engine
-// has the batch, it stores nothing, and otherwise the rest.
+// Rebuilds the rows of a recorded delivery. An object that is no longer available is left out and the token stays the same: if the
+// engine already has the batch it stores nothing, otherwise it stores the remaining rows.
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
+import type { DeliveryRange, StoredDelivery } from '../progress/delivery.ts'
+import type { CounterChanges } from '../progress/pipe-counters.ts'
 import { type Batch, EndOfInput, type ProbeFailure, type SourceReader } from '../sources/source.ts'
 import { makeBackOff, pause } from './back-off.ts'
 import { addCounters, zeroCounters } from './counters.ts'
-import type { DeliveryRange, StoredDelivery } from './delivery.ts'
 import { type GivenUp, keepGivenUp } from './queue/given-up.ts'
-import { findTrouble, mostTries } from './queue/object-trouble.ts'
+import { findObjectFailure, maxObjectAttempts } from './queue/object-failure.ts'
 import type { Recording } from './queue/recording.ts'
 import type { Rebuild } from './recover.ts'
 import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
-import type { CounterChanges } from './worker.ts'
 
 export type FoundObject = NonNullable<Batch['object']>
 
-/** Where the objects of ranges are found again. */
+/** Finds the objects of ranges again. */
 export interface RangeObjects {
-  /** Those that are gone, or are another one by now, are missing. */
+  /** Without objects that were deleted or changed. */
   list(ranges: DeliveryRange[]): Promise<Map<DeliveryRange, FoundObject>>
   gone(range: DeliveryRange): ProbeFailure
-  givenUp(range: DeliveryRange, trouble: string, whatIsThere: string): GivenUp
-  /** Nothing of what was found is read any more. */
+  givenUp(range: DeliveryRange, failure: string, whatIsThere: string): GivenUp
+  /** Call when no object is read any more. */
   close(): Promise<void>
 }
 
-/** All that the reader was opened for. An object that is missing is reported by a failure; the next read goes on behind it. */
+/** Reads everything that the reader was opened for. A missing object fails one read; the next read continues after it. */
 export async function readSelected(reader: SourceReader, count: number, signal: AbortSignal): Promise<Batch[]> {
   const limits = { maxRecords: count, maxBytes: Number.MAX_SAFE_INTEGER, waitMs: 0, signal }
   const batches: Batch[] = []
@@ -35,20 +35,20 @@ export async function readSelected(reader: SourceReader, count: number, signal: 
       batches.push(...(await reader.read(limits)))
     } catch (error) {
       if (error instanceof EndOfInput) break
-      if (findTrouble(error) === undefined) throw error
+      if (findObjectFailure(error) === undefined) throw error
       failures++
     }
   }
   return batches
 }
 
-type Part = Rows | { trouble: string }
+type Part = Rows | { failure: string }
 
 export interface RebuildParts {
   session: Session
   encoder: ObjectEncoder
   recording: Recording
-  /** What is one piece is read while it is sent: they stay open until then. */
+  /** Indivisible objects are read while they are sent, so the objects stay open until then. */
   openObjects(): RangeObjects
 }
 
@@ -62,20 +62,20 @@ export async function rebuildObjects(
     const parts = await partsOf(session, encoder, objects, ranges)
     const rows = joined(encoder, parts.filter(isMade))
     const firstMissing = parts.findIndex((part) => !isMade(part))
-    // How many rows a missing one had, nobody knows: what is refused behind it is found by its faults again.
+    // The row count of a missing object is unknown: rejected rows after it have to be searched for again.
     const knownUpTo = firstMissing < 0 ? Number.POSITIVE_INFINITY : countOf(parts.slice(0, firstMissing))
     const known = badRows.filter(({ index }) => index < knownUpTo)
     recording.limit(id, knownUpTo)
-    // Before the others are sent: once the engine has their token, it takes nothing of the missing ones, should they come again.
+    // Before the others are sent: once the engine has their token, rows of a missing object that reappears would not be stored.
     const ofMissing = await keepMissing(session, objects, ranges, parts)
-    const figures = rows ? await use(rows, known) : zeroCounters
-    return figures && addCounters(figures, ofMissing)
+    const counters = rows ? await use(rows, known) : zeroCounters
+    return counters && addCounters(counters, ofMissing)
   } finally {
     await objects.close()
   }
 }
 
-/** In the order of the ranges. What cannot be had is tried again, all of it together. */
+/** In the order of the ranges. Retries all unavailable objects together. */
 async function partsOf(
   session: Session,
   encoder: ObjectEncoder,
@@ -90,11 +90,11 @@ async function partsOf(
     const found = await objects.list(pending)
     for (const range of pending) {
       const object = found.get(range)
-      const part = object ? await partOf(session, encoder, object, range) : { trouble: objects.gone(range).reason }
+      const part = object ? await partOf(session, encoder, object, range) : { failure: objects.gone(range).reason }
       parts.set(range, part)
     }
     const made = [...parts.values()]
-    if (tries >= mostTries || made.every(isMade)) return made
+    if (tries >= maxObjectAttempts || made.every(isMade)) return made
     session.countRetry()
     await pause(backOff.nextMs(), stopping)
     stopping.throwIfAborted()
@@ -102,21 +102,21 @@ async function partsOf(
 }
 
 function isMade(part: Part | undefined): part is Rows {
-  return part !== undefined && !('trouble' in part)
+  return part !== undefined && !('failure' in part)
 }
 
 async function partOf(
-  { turn, signal }: Session,
+  { builder, signal }: Session,
   encoder: ObjectEncoder,
   object: FoundObject,
   { partition, beginByte = 0, endByte = null }: DeliveryRange,
 ): Promise<Part> {
   try {
-    return await turn.build(() => encoder.piece(object, { partition, beginByte, endByte, signal }))
+    return await builder.build(() => encoder.piece(object, { partition, beginByte, endByte, signal }))
   } catch (error) {
-    const trouble = findTrouble(error)
-    if (trouble === undefined) throw error
-    return { trouble }
+    const failure = findObjectFailure(error)
+    if (failure === undefined) throw error
+    return { failure }
   }
 }
 
@@ -132,7 +132,7 @@ function countOf(parts: Part[]): number {
   return parts.filter(isMade).reduce((sum, { count }) => sum + count, 0)
 }
 
-/** Those that are finished with this delivery. One of which more is to come fails again with what comes next, and is kept then. */
+/** Records the missing objects that end with this delivery. One that continues fails again in the next delivery, and is recorded then. */
 async function keepMissing(
   session: Session,
   objects: RangeObjects,
@@ -142,7 +142,7 @@ async function keepMissing(
   const ended = ranges.flatMap((range, index) => {
     const part = parts[index]
     if ((range.endByte ?? null) !== null || !part || isMade(part)) return []
-    return [objects.givenUp(range, part.trouble, 'it, or a part of it, may be in the table')]
+    return [objects.givenUp(range, part.failure, 'it, or a part of it, may be in the table')]
   })
   return keepGivenUp(session, ended)
 }

@@ -1,48 +1,49 @@
-// What others, or this worker before a failure, may have sent and not finished: it is built again from exactly the same ranges
-// and sent again with the same token, before anything new is read.
+// Recovers unfinished deliveries of earlier workers: rebuilds each from exactly the same ranges and sends it with the same token,
+// before anything new is read.
 import type { Insert } from '../engine/engine.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
+import type { StoredDelivery, StoredPosition } from '../progress/delivery.ts'
+import type { CounterChanges } from '../progress/pipe-counters.ts'
 import { pause } from './back-off.ts'
 import { addCounters, zeroCounters } from './counters.ts'
 import { deliver } from './deliver-batch.ts'
-import type { RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
 import { positionsAfter } from './ledger.ts'
 import { type Rows, shapeDigest } from './rows.ts'
 import type { Session } from './session.ts'
-import type { CounterChanges } from './worker.ts'
 
-/** In place of a partition: rows that were refused and are tried again. Such deliveries are finished by the next replay. */
+/** Stands for the partition in deliveries of replayed rows. They are finished by the next replay. */
 export const replayPartition = 'penstock:replay'
 
-export interface Left {
+export interface Recovered {
   /** Of the whole pipe. */
   positions: StoredPosition[]
   nextNumber: number
 }
 
-/** Whether the delivery is for others to finish, and to wait for. */
-function isForeign({ slots }: StoredDelivery, session: Session): boolean {
-  return slots !== session.parts.slots
+/** Whether the delivery was recorded under another worker count. */
+function isForeign({ workerCount }: StoredDelivery, session: Session): boolean {
+  return workerCount !== session.parts.workerCount
 }
 
 function isMine(delivery: StoredDelivery, session: Session): boolean {
-  const { slot } = session.parts
-  // What was made by another number of workers belongs to nobody of now: the first one takes it.
-  return isForeign(delivery, session) ? slot === 0 : delivery.slot === slot
+  const { workerIndex } = session.parts
+  // A delivery of another worker count is taken over by the first worker.
+  return isForeign(delivery, session) ? workerIndex === 0 : delivery.workerIndex === workerIndex
 }
 
-/** `badRows`: what is known of these rows, where that is not all that is known of the delivery. */
-type Use = (rows: Rows, badRows?: RefusedRow[]) => Promise<CounterChanges | undefined>
+/** `badRows`: known rejected rows, when they differ from those of the delivery. */
+type Use = (rows: Rows, badRows?: RejectedRow[]) => Promise<CounterChanges | undefined>
 
-/** Reads the rows of a delivery again and gives them to `use`, while what they are read from is still open. */
+/** Rebuilds the rows of a delivery and passes them to `use` while their source is still open. */
 export type Rebuild = (delivery: StoredDelivery, use: Use) => ReturnType<Use>
 
-/** Resolves when nothing is left of before: the positions that it gives are where to go on. Undefined when the worker is to stop first. */
+/** Resolves with the positions to continue from when nothing is left to recover. Undefined when the worker is stopped first. */
 export async function recover(
   session: Session,
   rebuild: Rebuild,
-  /** What else must be done before; gives whether others have yet to do so. */
+  /** Recovery beyond deliveries. `wait`: another worker has to finish its part first. */
   finishRest: (positions: StoredPosition[]) => Promise<'done' | 'again' | 'wait'>,
-): Promise<Left | undefined> {
+): Promise<Recovered | undefined> {
   const { store, status, stopping, times } = session
   for (;;) {
     const all = await store.listDeliveries()
@@ -53,22 +54,22 @@ export async function recover(
       await deliverAgain(session, delivery, rebuild)
     }
     if (stopping.aborted) return undefined
-    const isOthersTurn = deliveries.some((delivery) => isForeign(delivery, session) && !mine.includes(delivery))
+    const isForOthers = deliveries.some((delivery) => isForeign(delivery, session) && !mine.includes(delivery))
     const positions = await store.listPositions()
-    const rest = isOthersTurn ? 'wait' : await finishRest(positions)
+    const rest = isForOthers ? 'wait' : await finishRest(positions)
     if (stopping.aborted) return undefined
     if (rest === 'done') {
       const nextNumber = 1 + Math.max(0, ...deliveries.map(({ number }) => number))
       return { positions, nextNumber }
     }
     if (rest === 'again') continue
-    status.doing('Waiting until what an earlier number of replicas had begun is finished')
+    status.doing('Waiting until deliveries of the earlier replica count are finished')
     await pause(times.lookAgainMs, stopping)
     if (stopping.aborted) return undefined
   }
 }
 
-/** What was made of the same records by another configuration cannot be compared with what is made of them now. */
+/** Rows that another configuration made of the same records cannot be compared with the present ones. */
 export function identityOf({ shape }: Pick<StoredDelivery, 'shape'>, rows: Rows): Insert['identity'] {
   return shape === shapeDigest(rows.shape) ? undefined : 'none'
 }
@@ -76,18 +77,18 @@ export function identityOf({ shape }: Pick<StoredDelivery, 'shape'>, rows: Rows)
 async function deliverAgain(session: Session, delivery: StoredDelivery, rebuild: Rebuild): Promise<void> {
   const { store, status } = session
   const { id, ranges, badRows, isDone } = delivery
-  let figures: CounterChanges | undefined = zeroCounters
+  let counters: CounterChanges | undefined = zeroCounters
   if (!isDone) {
-    status.doing('Sending again what was on its way before')
-    figures = await rebuild(delivery, async (rows, known = badRows) =>
+    status.doing('Sending unfinished deliveries again')
+    counters = await rebuild(delivery, async (rows, known = badRows) =>
       rows.count === 0
         ? zeroCounters
         : deliver(session, { id, rows, badRows: known, isRepeat: true, identity: identityOf(delivery, rows) }),
     )
   }
-  // It was given up because the worker is to stop, and stays recorded.
-  if (!figures) return
-  figures = addCounters(figures, { retries: session.takeRetries() })
-  await store.finish({ done: [], behind: [id], positions: positionsAfter(ranges), figures })
+  // The worker is stopping: the delivery stays recorded.
+  if (!counters) return
+  counters = addCounters(counters, { retries: session.takeRetries() })
+  await store.finish({ done: [], behind: [id], positions: positionsAfter(ranges), counters })
   if (!isDone) session.well()
 }

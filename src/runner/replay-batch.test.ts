@@ -1,18 +1,18 @@
-// Rows that were refused are tried again: those that the engine takes now are there once, whatever goes wrong meanwhile.
+// Replay of rejected rows: rows that the engine accepts now are in the table exactly once, whatever fails during the replay.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type FaultMode, Faults } from '../../test/runner-world/faults.ts'
 import { lineRows } from '../../test/runner-world/line-rows.ts'
 import { LineEngine } from '../../test/runner-world/line-sink.ts'
 import { MemoryStore } from '../../test/runner-world/memory-store.ts'
-import { makeRunnerWorld } from '../../test/runner-world.ts'
+import { makeRunnerWorld } from '../../test/runner-world/runner-world.ts'
 import type { BadRows } from '../engine/bad-rows.ts'
 import { type BadRow, EngineError } from '../engine/engine.ts'
 import { notARow } from './queue/given-up.ts'
 import { type ReplayOutcome, replayBadRows } from './replay-batch.ts'
 
 const noSignal = new AbortController().signal
-const texts = ['mended 1', 'BAD 2', 'mended 3', 'UNREADABLE 4', 'same', 'same']
+const texts = ['fixed 1', 'BAD 2', 'fixed 3', 'UNREADABLE 4', 'same', 'same']
 
 function keptRows(): Map<string, BadRow> {
   const rows = texts.map((text, index) => ({
@@ -76,7 +76,7 @@ function makeWorld(): World {
           pass('listReplayed', async () => ids.filter((id) => replayed.has(id) && engine.badRows.has(id))),
         close: async () => undefined,
       }
-      const own = store.of({ slot: 0, slots: 1, epoch })
+      const own = store.of({ workerIndex: 0, workerCount: 1, epoch })
       const passing = {
         ...own,
         listDeliveries: () => pass('listDeliveries', () => own.listDeliveries()),
@@ -92,12 +92,12 @@ function makeWorld(): World {
   }
 }
 
-const goodTexts = ['mended 1', 'mended 3', 'same', 'same']
+const goodTexts = ['fixed 1', 'fixed 3', 'same', 'same']
 
 describe('replay', () => {
-  it('inserts what the engine takes now, and leaves the others with what is wrong with them now', async () => {
+  it('inserts rows that the engine accepts now, and leaves the others with their present reason', async () => {
     const world = makeWorld()
-    assert.deepEqual(await world.replay(new Faults([], 'fail')), { replayed: 4, refused: 2 })
+    assert.deepEqual(await world.replay(new Faults([], 'fail')), { replayed: 4, rejected: 2 })
     assert.deepEqual(world.engine.lines.toSorted(), goodTexts.toSorted())
     assert.deepEqual(
       world.listed().map(({ id, reason }) => [id, reason]),
@@ -107,12 +107,12 @@ describe('replay', () => {
       ],
     )
     assert.equal(world.store.deliveries.size, 0)
-    assert.equal(world.store.figures.rowsWritten, 4)
-    assert.equal(world.store.figures.rowsReplayed, 4)
+    assert.equal(world.store.counters.rowsWritten, 4)
+    assert.equal(world.store.counters.rowsReplayed, 4)
   })
 
   for (const mode of ['fail', 'lost', 'die'] satisfies FaultMode[]) {
-    it(`inserts each row once when any call goes wrong by "${mode}" and it is asked for again after a change`, async () => {
+    it(`inserts each row once when any call fails with "${mode}" and it is requested again after a change`, async () => {
       for (let at = 1; ; at++) {
         const world = makeWorld()
         const faults = new Faults([at], mode)
@@ -120,7 +120,7 @@ describe('replay', () => {
           () => false,
           () => true,
         )
-        // Meanwhile the user has mended another one: other rows would be put together now.
+        // The user has fixed another row since: a new batch would contain other rows.
         world.engine.takesAll = true
         await world.replay(new Faults([], 'fail'), 2)
         assert.deepEqual(world.engine.lines.toSorted(), [...goodTexts, 'BAD 2'].toSorted(), `call ${at}`)
@@ -134,7 +134,7 @@ describe('replay', () => {
     })
   }
 
-  it('marks no row that was not inserted when others of its batch were forgotten meanwhile', async () => {
+  it('marks no row that was not inserted when other rows of its batch have expired', async () => {
     const world = makeWorld()
     world.engine.refusal = new EngineError('passing', 'away')
     await assert.rejects(world.replay(new Faults([], 'fail')))
@@ -142,7 +142,7 @@ describe('replay', () => {
     world.engine.refusal = undefined
     world.engine.badRows.delete('id-0')
     await world.replay(new Faults([], 'fail'), 2)
-    assert.deepEqual(world.engine.lines.toSorted(), ['mended 3', 'same', 'same'])
+    assert.deepEqual(world.engine.lines.toSorted(), ['fixed 3', 'same', 'same'])
     assert.deepEqual(
       world.listed().map(({ id }) => id),
       ['id-1', 'id-3'],
@@ -150,7 +150,7 @@ describe('replay', () => {
     assert.equal(world.store.deliveries.size, 0)
   })
 
-  it('inserts nothing twice when rows of a batch that arrived were forgotten meanwhile', async () => {
+  it('inserts nothing twice when rows of a stored batch have expired', async () => {
     const world = makeWorld()
     const calls = new Faults([], 'fail')
     await makeWorld().replay(calls)
@@ -163,13 +163,13 @@ describe('replay', () => {
     assert.equal(world.store.deliveries.size, 0)
   })
 
-  it('leaves what is no row as it is', async () => {
+  it('leaves entries that are not rows unchanged', async () => {
     const world = makeWorld()
     const [row] = world.listed()
     assert.ok(row)
     const message = { ...row, id: 'message', meta: notARow, reason: 'nobody understands it' }
     world.engine.badRows.set(message.id, message)
-    assert.deepEqual(await world.replay(new Faults([], 'fail')), { replayed: 4, refused: 2 })
+    assert.deepEqual(await world.replay(new Faults([], 'fail')), { replayed: 4, rejected: 2 })
     assert.deepEqual(world.engine.lines.toSorted(), goodTexts.toSorted())
     assert.deepEqual(
       world.listed().find(({ id }) => id === message.id),
@@ -177,7 +177,7 @@ describe('replay', () => {
     )
   })
 
-  it('says so when rows that may be there already are refused now', async () => {
+  it('reports rows that may be stored already and are rejected now', async () => {
     const world = makeWorld()
     const at = ['listDeliveries', 'load', 'tryOut'].length
     let inserted = 0

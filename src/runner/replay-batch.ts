@@ -1,23 +1,25 @@
-// Rows that the engine refused before are tried again: what it takes now is inserted, each exactly once, and no longer listed as
-// refused. Which rows go into an insert is recorded before it is sent, as with every delivery, and found again after a crash.
+// Replays rejected rows: rows that the engine accepts now are inserted exactly once and removed from the list of rejected rows.
+// As with every delivery, the rows of an insert are recorded before it is sent, so that it can be finished after a crash.
 import type { BadRows } from '../engine/bad-rows.ts'
 import { type BadRow, EngineError, type Insert, type Sink } from '../engine/engine.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 import { defaultSettings } from '../pipes/settings.ts'
-import { findRefused } from './bad-rows.ts'
+import type { DeliveryRange, StoredDelivery } from '../progress/delivery.ts'
+import { findRejected } from './bad-rows.ts'
 import { addCounters, zeroCounters } from './counters.ts'
-import { type DeliveryRange, type RefusedRow, type StoredDelivery, tokenOf } from './delivery.ts'
+import { tokenOf } from './delivery-token.ts'
 import { notARow } from './queue/given-up.ts'
 import { identityOf, replayPartition } from './recover.ts'
 import { type Rows, shapeDigest } from './rows.ts'
 import { encoderPartsOf } from './session.ts'
 import type { WorkerParts } from './worker.ts'
 
-/** Of a row that was kept. What is void, the table has got anew since: it is not tried again, and not listed any more. */
+/** What happens to a rejected row. `void`: the table was reloaded since, so the row is removed from the list without a replay. */
 export type Fate = 'tried' | 'left' | 'void'
 
-/** How rows are tried as things are now. */
+/** How rows are replayed with the present table and configuration. */
 export interface Trial {
-  /** Another one when the table is another one. */
+  /** A different sink when the table was replaced. */
   sink: Sink
   encode(kept: BadRow[]): Promise<Rows>
   fateOf(row: BadRow): Fate
@@ -25,22 +27,22 @@ export interface Trial {
 
 export interface ReplayOptions {
   signal: AbortSignal
-  /** In place of that of the kind. */
+  /** Overrides the encoder of the kind of pipe. */
   encode?(kept: BadRow[]): Promise<Rows>
 }
 
 export interface TableReplayOptions {
   signal: AbortSignal
-  /** What its deliveries are recorded under; where a pipe fills several tables, each has its own. */
+  /** Partition under which its deliveries are recorded: one per table of the pipe. */
   partition: string
-  /** Asked anew for each page, and again when an insert is to be sent. Undefined when there is nothing to be tried for now. */
+  /** Called for each page, and again before each insert. Undefined when nothing can be replayed for now. */
   look(): Promise<Trial | undefined>
 }
 
 export interface ReplayOutcome {
   replayed: number
-  /** That are refused still. */
-  refused: number
+  /** Still rejected. */
+  rejected: number
 }
 
 const rowsAtOnce = 1_000
@@ -53,7 +55,7 @@ interface Replay extends TableReplayOptions {
   badRows: BadRows
 }
 
-/** May run beside the worker of the same place. Rejects as workers do: with LeaseLost, NotConnected, ProbeFailure or EngineError. */
+/** May run beside the worker of the same lease. Rejects as workers do: with LeaseLost, NotConnected, ProbeFailure or EngineError. */
 export async function replayBadRows(
   parts: ReplayParts,
   badRows: BadRows,
@@ -62,7 +64,7 @@ export async function replayBadRows(
   const { signal } = options
   const encode = options.encode ?? (await encodeOfKind(parts))
   const sink = await parts.openSink(signal)
-  // A message or an object that was given up is no row.
+  // A skipped message or object is not a row and cannot be replayed.
   const trial: Trial = { sink, encode, fateOf: ({ meta }) => (meta === notARow ? 'left' : 'tried') }
   try {
     return await replayTable(parts, badRows, { signal, partition: replayPartition, look: async () => trial })
@@ -71,7 +73,7 @@ export async function replayBadRows(
   }
 }
 
-/** The same for a table that may become another one meanwhile. Closes no sink. */
+/** Like `replayBadRows`, for a table that may be replaced during the replay. Closes no sink. */
 export async function replayTable(
   parts: TableReplayParts,
   badRows: BadRows,
@@ -89,8 +91,8 @@ async function encodeOfKind(parts: ReplayParts): Promise<Trial['encode']> {
 }
 
 async function replayPages(replay: Replay): Promise<ReplayOutcome> {
-  const outcome = { replayed: 0, refused: 0 }
-  // What is refused from now on is for the next time: otherwise this might never end.
+  const outcome = { replayed: 0, rejected: 0 }
+  // Rows that are rejected from now on are for the next replay: otherwise this one might never end.
   const startedAt = new Date().toISOString()
   let last: BadRow | undefined
   for (;;) {
@@ -105,11 +107,11 @@ async function replayPages(replay: Replay): Promise<ReplayOutcome> {
     const done = await replayPage(replay, page)
     if (!done) return outcome
     outcome.replayed += done.replayed
-    outcome.refused += done.refused
+    outcome.rejected += done.rejected
   }
 }
 
-/** Undefined when there is nothing to be tried any more. */
+/** Undefined when nothing can be replayed any more. */
 async function replayPage(replay: Replay, page: BadRow[]): Promise<ReplayOutcome | undefined> {
   const { badRows, parts, signal } = replay
   for (;;) {
@@ -124,11 +126,11 @@ async function replayPage(replay: Replay, page: BadRow[]): Promise<ReplayOutcome
     }
     const tried = rowsThatAre('tried')
     const replayed = tried.length === 0 ? 0 : await replayRows(replay, trial, tried)
-    if (replayed !== 'changed') return { replayed, refused: tried.length - replayed }
+    if (replayed !== 'changed') return { replayed, rejected: tried.length - replayed }
   }
 }
 
-/** Gives how many of them the engine took; `changed` when nothing was sent, because their fate is another one by now. */
+/** Returns how many rows the engine accepted; `changed` when nothing was sent because the fate of a row has changed. */
 async function replayRows(replay: Replay, trial: Trial, page: BadRow[]): Promise<number | 'changed'> {
   const { parts, signal } = replay
   const { sink } = trial
@@ -137,17 +139,17 @@ async function replayRows(replay: Replay, trial: Trial, page: BadRow[]): Promise
   const isTried = undecodable.length < page.length
   const tryOut = (part: Rows) =>
     sink.tryOut(insertOf(parts, { token: 'penstock-check', rows: part, isRepeat: false }), signal)
-  const refused = [...undecodable]
-  if (isTried) for await (const found of findRefused(rows, undecodable, tryOut)) refused.push(...found)
-  await keepReasons(replay, sink, page, refused)
-  const bad = new Set(refused.map(({ index }) => index))
+  const rejected = [...undecodable]
+  if (isTried) for await (const found of findRejected(rows, undecodable, tryOut)) rejected.push(...found)
+  await keepReasons(replay, sink, page, rejected)
+  const bad = new Set(rejected.map(({ index }) => index))
   const good = page.filter((_, index) => !bad.has(index))
   if (good.length === 0) return 0
   const ranges = good.map(({ id }): DeliveryRange => ({ partition: replay.partition, from: id, next: id }))
   const token = tokenOf(parts.pipe.id, ranges)
   const sent = withoutThese(rows, bad)
   await parts.store.begin({ id: token, number: 0, ranges, shape: shapeDigest(sent.shape) })
-  // To try them out may take long.
+  // The search for rejected rows may take long.
   if (!(await isStillSo(replay, trial, good))) {
     await forgetDelivery(replay, token)
     return 'changed'
@@ -156,8 +158,8 @@ async function replayRows(replay: Replay, trial: Trial, page: BadRow[]): Promise
     await insertAndMark(replay, sink, { token, ids: idsOf(good), rows: sent, isRepeat: false })
     return good.length
   } catch (error) {
-    if (!isRefusal(error)) throw error
-    // It was sent once, and refused as a whole: nothing of it is there.
+    if (!isRejection(error)) throw error
+    // It was sent once and rejected completely: none of its rows is stored.
     await forgetDelivery(replay, token)
     return 0
   }
@@ -169,8 +171,8 @@ async function isStillSo({ look }: Replay, { sink }: Trial, rows: BadRow[]): Pro
 }
 
 async function forgetDelivery({ parts }: Replay, token: string, rowsReplayed = 0): Promise<void> {
-  const figures = addCounters(zeroCounters, { rowsReplayed })
-  await parts.store.finish({ done: [], behind: [token], positions: [], figures })
+  const counters = addCounters(zeroCounters, { rowsReplayed })
+  await parts.store.finish({ done: [], behind: [token], positions: [], counters })
 }
 
 async function countReplayed({ parts }: Replay, rowsReplayed: number): Promise<void> {
@@ -178,7 +180,7 @@ async function countReplayed({ parts }: Replay, rowsReplayed: number): Promise<v
     done: [],
     behind: [],
     positions: [],
-    figures: addCounters(zeroCounters, { rowsReplayed }),
+    counters: addCounters(zeroCounters, { rowsReplayed }),
   })
 }
 
@@ -186,7 +188,7 @@ function idsOf(rows: BadRow[]): string[] {
   return rows.map(({ id }) => id)
 }
 
-function isRefusal(error: unknown): boolean {
+function isRejection(error: unknown): boolean {
   return error instanceof EngineError && error.kind === 'data'
 }
 
@@ -194,9 +196,9 @@ function withoutThese(rows: Rows, bad: ReadonlySet<number>): Rows {
   return bad.size === 0 ? rows : rows.without(bad)
 }
 
-/** They stay where they are, with what is wrong with them now. */
-async function keepReasons({ signal }: Replay, sink: Sink, page: BadRow[], refused: RefusedRow[]): Promise<void> {
-  const changed = refused.flatMap(({ index, reason }) => {
+/** Rows that are still rejected stay listed, with their present reason. */
+async function keepReasons({ signal }: Replay, sink: Sink, page: BadRow[], rejected: RejectedRow[]): Promise<void> {
+  const changed = rejected.flatMap(({ index, reason }) => {
     const row = page[index]
     return row && row.reason !== reason ? [{ ...row, reason }] : []
   })
@@ -216,16 +218,16 @@ async function insertAndMark(replay: Replay, sink: Sink, batch: Batch): Promise<
   const { token, ids } = batch
   const { rows: stored, sentBytes } = await sink.insert(insertOf(parts, batch), signal)
   await badRows.markReplayed(parts.pipe.id, ids)
-  const figures = addCounters(zeroCounters, {
+  const counters = addCounters(zeroCounters, {
     rowsWritten: stored ?? ids.length,
     rowsReplayed: ids.length,
     bytesWritten: sentBytes,
     inserts: 1,
   })
-  await parts.store.finish({ done: [], behind: [token], positions: [], figures })
+  await parts.store.finish({ done: [], behind: [token], positions: [], counters })
 }
 
-/** What an earlier replay may have sent. */
+/** Finishes deliveries that an earlier replay may have sent. */
 async function finishLeft(replay: Replay): Promise<void> {
   const deliveries = await replay.parts.store.listDeliveries()
   for (const delivery of deliveries) {
@@ -238,44 +240,44 @@ async function finishDelivery(replay: Replay, delivery: StoredDelivery): Promise
   const { parts, badRows } = replay
   const ids = ranges.map(({ from }) => from)
   const left = await findKept(replay, ids)
-  // Rows are marked when the engine has all of them: one that is marked says that of the others. One that is missing says
-  // nothing, because the engine forgets them after some days.
+  // Rows are marked after the engine has stored all of them: one marked row proves the others. A missing row proves nothing,
+  // because the engine expires marks after some days.
   const isThere = (await badRows.listReplayed(parts.pipe.id, ids)).length > 0
   if (left.length > 0 && isThere) await badRows.markReplayed(parts.pipe.id, idsOf(left))
   if (left.length === 0 || isThere) return await forgetDelivery(replay, token, isThere ? ids.length : 0)
   const trial = await replay.look()
   if (!trial) return
-  // When the table is another one by now, none is.
+  // None is left to try when the table was replaced.
   const again = left.filter((row) => trial.fateOf(row) === 'tried')
   if (again.length === 0) return await forgetDelivery(replay, token)
   const rows = await trial.encode(again)
-  if (rows.undecodable.length > 0) throw refusedMeanwhile()
-  // Fewer rows than before under the same token: when the engine has the batch, it has these, and stores nothing.
+  if (rows.undecodable.length > 0) throw nowRejected()
+  // May be fewer rows than before under the same token: an engine that has the batch has these rows too, and stores nothing.
   const batch: Batch = { token, ids: idsOf(again), rows, isRepeat: true, identity: identityOf(delivery, rows) }
   await insertAndMark(replay, trial.sink, batch).catch((error: unknown) => {
-    throw isRefusal(error) ? refusedMeanwhile() : error
+    throw isRejection(error) ? nowRejected() : error
   })
 }
 
-/** Whether they are in the table already, the engine can only tell when it takes them. */
-function refusedMeanwhile(): EngineError {
+/** Only an insert with the same token shows whether the rows are stored, and the engine rejects it. */
+function nowRejected(): EngineError {
   return new EngineError(
     'user',
-    'rows that were tried again before a failure may be in the table, and the engine refuses them now; undo the last change of the table or of the pipe, and try again',
+    'rows of an interrupted replay may be in the table, and the engine rejects them now; undo the last change of the table or of the pipe, and replay again',
   )
 }
 
-/** In the order of the ids; those that are not refused any more, or forgotten, are missing. */
+/** In the order of the ids, without rows that are no longer rejected or have expired. */
 async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Promise<BadRow[]> {
-  const wanted = new Map<string, BadRow | undefined>(ids.map((id) => [id, undefined]))
+  const found = new Map<string, BadRow | undefined>(ids.map((id) => [id, undefined]))
   let last: BadRow | undefined
   do {
     signal.throwIfAborted()
     const page = await badRows.load(parts.pipe.id, { limit: rowsAtOnce, ...(last ? { after: last } : {}) })
-    for (const row of page) if (wanted.has(row.id)) wanted.set(row.id, row)
+    for (const row of page) if (found.has(row.id)) found.set(row.id, row)
     last = page.at(-1)
   } while (last)
-  return [...wanted.values()].filter((row) => row !== undefined)
+  return [...found.values()].filter((row) => row !== undefined)
 }
 
 function insertOf({ pipe }: TableReplayParts, { token, rows, isRepeat, identity }: Omit<Batch, 'ids'>): Insert {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { until } from '../../test/fake-workers.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../test/pipes.ts'
+import { until } from '../../test/fakes/fake-workers.ts'
+import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { Log } from '../lib/log.ts'
 import { makeRetainedLogTask, type RetainedLogParts } from './retained-log.ts'
 
@@ -22,13 +22,13 @@ onBothDatabases(
       const write = (line: string) => void logged.push(JSON.parse(line))
       const log = new Log('info', { write } as unknown as NodeJS.WritableStream)
       const { database } = app().app
-      return { logged, chore: makeRetainedLogTask({ database, ask, warningBytes, log, times: { lookEveryMs: 0 } }) }
+      return { logged, task: makeRetainedLogTask({ database, ask, warningBytes, log, times: { lookEveryMs: 0 } }) }
     }
 
     const metricsOf = async (service: ServiceOfPipes, id: string) =>
       (await service.send('GET', `/${id}/metrics`)).body.result
 
-    it('is asked for of those that have run and follow their source, and of no others', async () => {
+    it('is measured for pipes that have run CDC, and for no others', async () => {
       const service = await serviceOfPipes(app())
       const once = withField(leastPipes.postgres, 'source.postgres.settings', { replicationMode: 'snapshot' })
       const asked = [
@@ -43,39 +43,39 @@ onBothDatabases(
         await makePipe(service, 'Failed', { body: leastPipes.kafka }),
       ]
       const seen: string[] = []
-      const { chore } = makePeriodicTask(async ({ pipeId }) => {
+      const { task } = makePeriodicTask(async ({ pipeId }) => {
         seen.push(pipeId)
         return { retainedBytes: 5, safeBytes: undefined }
       })
-      chore.consider({ isFirst: false })
+      task.consider({ isFirst: false })
       assert.deepEqual(seen, [])
-      chore.consider({ isFirst: true })
+      task.consider({ isFirst: true })
       for (const id of asked) {
         await until(async () => (await metricsOf(service, id)).retainedBytes === 5, 'it is kept')
       }
-      await chore.close()
+      await task.close()
       assert.deepEqual(seen.filter((id) => [...asked, ...others].includes(id)).toSorted(), asked.toSorted())
       assert.equal((await metricsOf(service, others[1]!)).retainedBytes, null)
     })
 
-    it('is told above a limit, of the state and of the log, until there is less or the pipe is started', async () => {
+    it('is reported above a limit in the state and in the log, until there is less or the pipe is started', async () => {
       const service = await serviceOfPipes(app())
       const id = await makePipe(service, 'Paused')
       let retainedBytes = 12.43 * gigabyte
-      const { chore, logged } = makePeriodicTask(async ({ pipeId }) =>
+      const { task, logged } = makePeriodicTask(async ({ pipeId }) =>
         pipeId === id ? { retainedBytes, safeBytes: 7 } : undefined,
       )
       const { version, updatedAt } = await service.load(id)
       const look = async () => {
         await until(async () => {
-          chore.consider({ isFirst: true })
+          task.consider({ isFirst: true })
           return (await metricsOf(service, id)).retainedBytes === retainedBytes
         }, 'it is seen')
         return (await metricsOf(service, id)).stateReason
       }
-      const told =
+      const expected =
         'the source keeps 12.4 GB of log for this paused pipe; start it, or delete it, before its disk is full'
-      assert.equal(await look(), told)
+      assert.equal(await look(), expected)
       const after = await service.load(id)
       assert.deepEqual([after.version, after.updatedAt, after.state], [version, updatedAt, 'Paused'])
       retainedBytes = 13 * gigabyte
@@ -89,14 +89,14 @@ onBothDatabases(
       assert.equal(await look(), null)
       retainedBytes = 11 * gigabyte
       assert.match(await look(), /11 GB/)
-      await until(async () => warnings().length === 2, 'it is told again')
+      await until(async () => warnings().length === 2, 'it is reported again')
       await service.send('PATCH', `/${id}/state`, { command: 'start' })
-      await chore.close()
+      await task.close()
       const started = (await metricsOf(service, id)).stateReason
       assert.match(started, /^the source keeps 11 GB of log that this pipe has not taken yet/)
     })
 
-    it('is told beside why a pipe has failed', async () => {
+    it('is reported in addition to the failure of a pipe', async () => {
       const service = await serviceOfPipes(app())
       const id = await makePipe(service, 'Failed')
       await app().query(`UPDATE pipes SET state_reason = 'the table is gone' WHERE id = '${id}'`)
@@ -107,7 +107,7 @@ onBothDatabases(
       )
     })
 
-    it('stays what it was when the source does not answer, or the pipe was started meanwhile', async () => {
+    it('stays the same when the source does not answer, or when the pipe was started', async () => {
       const service = await serviceOfPipes(app())
       const silent = await makePipe(service, 'Paused')
       const started = await makePipe(service, 'Paused')
@@ -115,15 +115,15 @@ onBothDatabases(
         await app().query(`INSERT INTO pipe_figures (pipe_id, retained_bytes) VALUES ('${id}', 3)`)
       }
       const asked = new Set<string>()
-      const { chore, logged } = makePeriodicTask(async ({ pipeId }) => {
+      const { task, logged } = makePeriodicTask(async ({ pipeId }) => {
         if (pipeId === started) await service.send('PATCH', `/${started}/state`, { command: 'start' })
         asked.add(pipeId)
         if (pipeId === silent) throw new Error('a defect')
         return pipeId === started ? { retainedBytes: 99 * gigabyte, safeBytes: undefined } : undefined
       })
-      chore.consider({ isFirst: true })
+      task.consider({ isFirst: true })
       await until(() => asked.has(silent) && asked.has(started), 'both are asked')
-      await chore.close()
+      await task.close()
       assert.equal((await metricsOf(service, silent)).retainedBytes, 3)
       assert.equal((await metricsOf(service, started)).retainedBytes, 3)
       assert.deepEqual(

@@ -1,9 +1,9 @@
-// Sees how much log sources keep for postgres pipes at rest: they have no worker who would tell, and a slot that nobody reads fills
-// the disk of its server.
+// Measures how much WAL sources retain for postgres pipes that do not run. They have no worker that would report it, and a
+// replication slot that nobody reads fills the disk of its server.
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { type IdleSlot, listIdleSlots } from '../progress/retained/store.ts'
-import type { RetainedLog } from '../sources/postgres/postgres-visit.ts'
+import type { RetainedLog } from '../sources/postgres/postgres-maintenance.ts'
 import { eachOf, makePeriodicTask, type PeriodicTask } from './periodic-task.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
@@ -22,7 +22,7 @@ export interface RetainedLogParts {
   database: RunnerDatabase
   /** Undefined when the source did not answer. Rejects with a defect. */
   ask(slot: IdleSlot, signal: AbortSignal): Promise<RetainedLog | undefined>
-  /** Whoever reads the log is told of more; 0 for never. */
+  /** Logs a warning above this; 0 for never. */
   warningBytes: number
   log: Log
   times?: Partial<RetainedLogTimes>
@@ -31,14 +31,14 @@ export interface RetainedLogParts {
 export function makeRetainedLogTask(parts: RetainedLogParts): PeriodicTask {
   const { database, warningBytes, log } = parts
   const times = { ...usualTimes, ...parts.times }
-  /** Pipes of which the log has been told. */
+  /** Pipes with a logged warning. */
   let warned = new Set<string>()
 
-  /** Gives whether it is too much. */
+  /** Returns whether the retained log exceeds `warningBytes`. */
   const look = async (slot: IdleSlot, signal: AbortSignal): Promise<boolean> => {
     const { pipeId, organizationId } = slot
     const found = await askSafely(parts, slot, AbortSignal.any([signal, AbortSignal.timeout(times.timeoutMs)]))
-    // What is not known is what it was.
+    // Unknown: keep the previous state.
     if (!found || signal.aborted) return warned.has(pipeId)
     const { retainedBytes } = found
     const isMuch = warningBytes > 0 && retainedBytes > warningBytes
@@ -58,7 +58,7 @@ export function makeRetainedLogTask(parts: RetainedLogParts): PeriodicTask {
         const last = page.at(-1)
         if (!last) break
         after = last.pipeId
-        // A pipe that loads its tables once has no slot.
+        // A pipe that only loads its tables has no replication slot.
         const followed = page.filter(({ source }) => source.settings.replicationMode !== 'snapshot')
         await eachOf(followed, askedAtOnce, async (slot) => {
           if (!signal.aborted && (await look(slot, signal))) much.add(slot.pipeId)

@@ -1,12 +1,12 @@
-// A whole Penstock whose pipe reaches brokers and a schema registry through a reverse private endpoint, and only through it.
+// A complete Penstock whose pipe reaches brokers and a schema registry only through a reverse private endpoint.
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import avro from 'avsc'
-import { openEmbeddedEngine } from '../../test/embedded-engine.ts'
-import { askAgainMs, type TestEngine } from '../../test/engine-front.ts'
-import { until } from '../../test/fake-workers.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { serviceOfPipes } from '../../test/pipes.ts'
+import { askAgainMs, type TestEngine } from '../../test/fakes/engine-front.ts'
+import { until } from '../../test/fakes/fake-workers.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
+import { serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
 import { topicWith } from '../../test/sources/kafka-world.ts'
@@ -18,7 +18,7 @@ const brokerName = 'elsewhere.example'
 const registryName = 'registry.example'
 const orderSchema: avro.Schema = { type: 'record', name: 'order', fields: [{ name: 'id', type: 'long' }] }
 
-/** Filled when the organizations are known, as an operator would before the start. */
+/** Filled when the organizations are known; an operator does this before the start. */
 const reversePrivateEndpoints = new Map<string, ReversePrivateEndpoint>()
 
 onBothDatabases(
@@ -111,7 +111,7 @@ onBothDatabases(
       return { hasRows, has, use, produce, start }
     }
 
-    it('flows through what it names, from the moment that it is changed', async () => {
+    it('uses the named endpoint as soon as it is changed', async () => {
       const { hasRows, has, use, produce } = await makePipe(['rpe-own'])
       await hasRows([1, 2])
       await has({ state: 'Running' })
@@ -121,7 +121,7 @@ onBothDatabases(
       await produce([3])
       await use(['rpe-own', 'rpe-foreign'])
       await has({ state: 'Degraded', reason: /this organization has no reverse private endpoint "rpe-foreign"/ })
-      // It goes on as before.
+      // It continues as before.
       await hasRows([1, 2, 3])
 
       await use(['rpe-own'])
@@ -130,7 +130,7 @@ onBothDatabases(
       await has({ state: 'Running' })
     })
 
-    it('fails with one that is not set up, and starts with another one', async () => {
+    it('fails with an endpoint that is not set up, and starts with another one', async () => {
       const { hasRows, has, use, start } = await makePipe(['rpe-none'])
       await has({ state: 'Failed', reason: /this organization has no reverse private endpoint "rpe-none"/ })
       await use(['rpe-own'])

@@ -1,45 +1,44 @@
-// Rows on their way from a source to the engine: the records of a delivery, or a piece of an object, as bytes that the engine
-// reads itself. Nothing is parsed in JavaScript that need not be.
+// Encoded rows of a delivery or of a piece of an object, as bytes that the engine parses. JavaScript parses only what it has to.
 import { hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Insert } from '../engine/engine.ts'
-import type { RefusedRow } from './delivery.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 
-/** What an insert says of its body. */
+/** Format and columns of an insert. */
 export type RowShape = Pick<Insert, 'format' | 'delimiter' | 'hasEmptyTexts' | 'fields' | 'columns'>
 
-/** The same for rows that are made of their records in the same way. */
+/** Equal for rows that are made of their records in the same way. */
 export function shapeDigest({ format, fields, columns }: RowShape): string {
   return hash('sha256', JSON.stringify([format, fields, columns]), 'hex').slice(0, 32)
 }
 
-/** A row as it is kept when the engine refuses it. */
+/** A row in the form that is stored when the engine rejects it. */
 export interface RowToKeep {
   partition: string
-  /** Where it stands in the source, for people. */
+  /** Position in the source, as readable text. */
   position: string
   raw: Uint8Array
-  /** What is needed beside the raw bytes to encode it again. */
+  /** Needed beside the raw bytes to encode the row again. */
   meta: string
 }
 
 export interface Rows {
   readonly shape: RowShape
-  /** Records, or rows of an object: what can be told apart. A record may hold several rows of the engine, or none. */
+  /** Number of records, or of rows of an object. A record may become several rows of the engine, or none. */
   readonly count: number
-  /** As they lie in the source, decompressed. */
+  /** Size in the source, decompressed. */
   readonly readBytes: number
-  /** Those that we cannot decode ourselves; they are not in the body. */
-  readonly undecodable: readonly RefusedRow[]
-  /** Whether `only` and `without` work: not for a format that is one piece, such as Parquet. */
+  /** Rows that Penstock cannot decode; they are not in the body. */
+  readonly undecodable: readonly RejectedRow[]
+  /** Whether `only` and `without` work: false for a file format such as Parquet. */
   readonly isDivisible: boolean
-  /** Gives the same bytes each time it is called. A chunk is only lent: it may be overwritten when the next is asked for. */
+  /** The same bytes on each call. A chunk may be overwritten when the next one is requested. */
   body(): Iterable<Uint8Array> | Readable
-  /** Those from `begin` up to and without `end`. Only asked for when the engine has refused some. */
+  /** Rows from `begin` (inclusive) to `end` (exclusive). Only called when the engine has rejected rows. */
   only(begin: number, end: number): Rows
-  /** All but these. Indexes are those of these rows, and of `undecodable`. */
-  without(refused: ReadonlySet<number>): Rows
+  /** All rows except those with these indexes. Indexes are those of these rows, and of `undecodable`. */
+  without(rejected: ReadonlySet<number>): Rows
   keep(index: number): RowToKeep
-  /** Nothing will be asked of these rows again, nor of any that were made of them. Need not be called. */
+  /** Frees memory: neither these rows nor rows derived from them are used again. Calling it is optional. */
   release?(): void
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { afterEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type FakeWorkers, makeFakeWorkers, until } from '../../test/fake-workers.ts'
-import { onBothDatabases } from '../../test/harness.ts'
-import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { type FakeWorkers, makeFakeWorkers, until } from '../../test/fakes/fake-workers.ts'
+import { leastPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { type App, openApp } from '../app.ts'
 import { EngineError } from '../engine/engine.ts'
 import { Log } from '../lib/log.ts'
@@ -20,7 +20,7 @@ const times: RunnerTimes = {
   leaseMs: 6_000,
   renewEveryMs: 200,
   giveUpMs: 5_000,
-  doingEveryMs: 40,
+  activityEveryMs: 40,
   stopMs: 300,
   graceMs: 100,
   replayAgainMs: 50,
@@ -28,7 +28,7 @@ const times: RunnerTimes = {
 const backOff = { firstMs: 5, longestMs: 20 }
 const endpoint = { url: 'http://127.0.0.1:1', username: 'default', password: 'hush' }
 
-/** The database, with something between it and the runner. */
+/** The database behind a hook that can fail its calls. */
 function around(
   { reader, write }: RunnerDatabase,
   between: (name: string, write: () => Promise<unknown>) => Promise<unknown>,
@@ -48,7 +48,7 @@ onBothDatabases('the runner', (app) => {
     await app().query('DELETE FROM runners')
   })
 
-  type More = Partial<Pick<RunnerParts, 'database' | 'times' | 'replay' | 'isAlone' | 'chores'>>
+  type More = Partial<Pick<RunnerParts, 'database' | 'times' | 'replay' | 'isAlone' | 'tasks'>>
   function startRunner(workers: FakeWorkers, more: More = {}) {
     const runner = new Runner({
       database: app().app.database,
@@ -87,13 +87,13 @@ onBothDatabases('the runner', (app) => {
     const reason = async () =>
       (await app().query<{ state_reason: string | null }>(`SELECT state_reason FROM pipes WHERE id = '${pipeId}'`))[0]
         ?.state_reason
-    const places = async () =>
+    const storedWorkers = async () =>
       (await listWorkers(app().app.database.reader)).filter((worker) => worker.pipeId === pipeId)
-    return { ...service, servicePath, pipeId, command, is, states, reason, places }
+    return { ...service, servicePath, pipeId, command, is, states, reason, storedWorkers }
   }
 
   describe('commands', () => {
-    it('do not call a failed pipe stopped while one of its workers still works', async () => {
+    it('do not report a failed pipe as Stopped while one of its workers still runs', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is, command, load } = await makePipe({ scaling: { replicas: 2 } })
@@ -102,7 +102,7 @@ onBothDatabases('the runner', (app) => {
       const [one, other] = workers.running(pipeId)
       one!.end({ end: 'failed', reason: 'the topic is gone' })
       await is('Failed')
-      await until(() => other!.did.includes('stop'), 'the other is told to stop')
+      await until(() => other!.did.includes('stop'), 'the other is stopped')
       await command('stop')
       assert.ok(other!.isRunning)
       assert.equal((await load(pipeId)).state, 'Stopping')
@@ -113,20 +113,20 @@ onBothDatabases('the runner', (app) => {
     it('starts a pipe, stops it and starts it again', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
-      const { pipeId, is, command, places } = await makePipe()
+      const { pipeId, is, command, storedWorkers } = await makePipe()
       await is('Running')
       assert.equal(workers.running(pipeId).length, 1)
       await command('stop')
       await is('Stopped')
       assert.deepEqual(workers.running(pipeId), [])
-      assert.deepEqual(await places(), [])
+      assert.deepEqual(await storedWorkers(), [])
       await command('start')
       await is('Running')
-      const epochs = workers.made.map(({ order }) => order.place.epoch)
+      const epochs = workers.made.map(({ order }) => order.lease.epoch)
       assert.deepEqual(epochs, [1, 2])
     })
 
-    it('waits with Stopped for a worker that has something under way', async () => {
+    it('is Stopped only after a worker has finished its deliveries', async () => {
       const workers = makeFakeWorkers()
       workers.isStubborn = true
       startRunner(workers)
@@ -134,18 +134,18 @@ onBothDatabases('the runner', (app) => {
       await is('Running')
       await command('stop')
       const worker = workers.running(pipeId)[0]!
-      await until(() => worker.did.includes('stop'), 'the worker is told to stop')
+      await until(() => worker.did.includes('stop'), 'the worker is stopped')
       await sleep(100)
       assert.equal((await load(pipeId)).state, 'Stopping')
       worker.end({ end: 'stopped' })
       await is('Stopped')
     })
 
-    it('waits with Stopped also for workers of a pipe that is only being begun', async () => {
+    it('is Stopped only after workers that are still starting have ended', async () => {
       const workers = makeFakeWorkers()
       workers.isStubborn = true
-      workers.whenRunning = ({ slot, order }) => {
-        if (slot === 0) order.tell({ state: 'running', doing: 'Inserting' })
+      workers.whenRunning = ({ workerIndex, order }) => {
+        if (workerIndex === 0) order.report({ state: 'running', doing: 'Inserting' })
       }
       startRunner(workers)
       const { pipeId, is, command, load } = await makePipe({ scaling: { replicas: 2 } })
@@ -153,14 +153,14 @@ onBothDatabases('the runner', (app) => {
       assert.equal((await load(pipeId)).state, 'Provisioning')
       await command('stop')
       const working = workers.running(pipeId)
-      await until(() => working.every(({ did }) => did.includes('stop')), 'both are told to stop')
+      await until(() => working.every(({ did }) => did.includes('stop')), 'both are stopped')
       await sleep(100)
       assert.equal((await load(pipeId)).state, 'Stopping')
       for (const worker of working) worker.end({ end: 'stopped' })
       await is('Stopped')
     })
 
-    it('does nothing for a pipe that rests', async () => {
+    it('does nothing for a pipe that should not run', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { is } = await makePipe({ startPaused: true })
@@ -178,15 +178,15 @@ onBothDatabases('the runner', (app) => {
       await until(() => workers.running(pipeId).length === 0, 'no worker runs')
     })
 
-    it('has a postgres pipe go on where it was, after it was paused and after it has failed', async () => {
+    it('lets a postgres pipe continue from its position after a pause and after a failure', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, organizationId, is, reason, command } = await makePipe(leastPipes.postgres)
       await is('Running')
       const { reader, write } = app().app.database
       const kept = async (position?: string) => {
-        const { epoch } = workers.running(pipeId)[0]!.order.place
-        const store = makeWorkerStore({ reader, write }, { organizationId, pipeId, slot: 0, epoch })
+        const { epoch } = workers.running(pipeId)[0]!.order.lease
+        const store = makeWorkerStore({ reader, write }, { organizationId, pipeId, workerIndex: 0, epoch })
         if (position !== undefined) await store.setPositions([{ partition: 'wal', position }])
         return (await store.listPositions()).map((one) => one.position)
       }
@@ -206,13 +206,13 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual([await kept(), await reason()], [['0/2B'], null])
     })
 
-    it('gives its chores to do to the first of several runners, and ends them with itself', async () => {
+    it('runs periodic tasks in the first of several runners, and ends them with that runner', async () => {
       const did: { runner: string; what: string }[] = []
-      const choreOf = (runner: string) => ({
+      const taskOf = (runner: string) => ({
         consider: ({ isFirst }: { isFirst: boolean }) => void did.push({ runner, what: isFirst ? 'first' : 'other' }),
         close: async () => void did.push({ runner, what: 'closed' }),
       })
-      const runners = ['a', 'b'].map((name) => startRunner(makeFakeWorkers(), { chores: [choreOf(name)] }))
+      const runners = ['a', 'b'].map((name) => startRunner(makeFakeWorkers(), { tasks: [taskOf(name)] }))
       const last = (name: string) => did.findLast(({ runner }) => runner === name)?.what
       await until(() => [last('a'), last('b')].toSorted().join() === 'first,other', 'one is the first')
       const [first, other] = last('a') === 'first' ? ['a', 'b'] : ['b', 'a']
@@ -221,7 +221,7 @@ onBothDatabases('the runner', (app) => {
       await until(() => last(other!) === 'first', 'the other one is the first now')
     })
 
-    it('says that a service without an endpoint takes no data', async () => {
+    it('fails a pipe whose service has no endpoint', async () => {
       startRunner(makeFakeWorkers())
       const service = await serviceOfPipes(app())
       const { id } = await service.create(leastPipes.kafka)
@@ -235,22 +235,22 @@ onBothDatabases('the runner', (app) => {
       startRunner(workers)
       const { pipeId, is, reason } = await makePipe({ scaling: { replicas: 2 } })
       await is('Running')
-      const { tell } = workers.running(pipeId)[1]!.order
-      tell({ state: 'degraded', reason: 'the broker is away', doing: 'Waiting 5 s' })
+      const { report } = workers.running(pipeId)[1]!.order
+      report({ state: 'degraded', reason: 'the broker is away', doing: 'Waiting 5 s' })
       await is('Degraded')
       assert.equal(await reason(), 'the broker is away')
-      tell({ state: 'running', doing: 'Reading' })
+      report({ state: 'running', doing: 'Reading' })
       await is('Running')
       assert.equal(await reason(), null)
     })
 
-    it('is what a worker does before it merely follows its source', async () => {
+    it('is Snapshot or Setup while a worker reports such a phase', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is } = await makePipe()
       await is('Running')
-      const { tell } = workers.running(pipeId)[0]!.order
-      tell({ state: 'running', doing: 'Loading', phase: 'snapshot', retainedBytes: 5 })
+      const { report } = workers.running(pipeId)[0]!.order
+      report({ state: 'running', doing: 'Loading', phase: 'snapshot', retainedBytes: 5 })
       await is('Snapshot')
       const retained = async () =>
         (
@@ -259,20 +259,20 @@ onBothDatabases('the runner', (app) => {
           )
         ).map((row) => Number(row.retained_bytes))
       assert.deepEqual(await retained(), [5])
-      tell({ state: 'running', doing: 'Loading', phase: 'snapshot', retainedBytes: 6_000_000_000 })
-      await until(async () => (await retained())[0] === 6_000_000_000, 'the log that is kept is told')
-      tell({ state: 'running', doing: 'Following' })
+      report({ state: 'running', doing: 'Loading', phase: 'snapshot', retainedBytes: 6_000_000_000 })
+      await until(async () => (await retained())[0] === 6_000_000_000, 'the retained log is reported')
+      report({ state: 'running', doing: 'Following' })
       await is('Running')
     })
 
-    it('keeps what workers do, how far they are behind and how sure the delivery is', async () => {
+    it('stores the activity, the lag and the delivery guarantee of workers', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is } = await makePipe()
       await is('Running')
-      const { tell, tellDelivery } = workers.running(pipeId)[0]!.order
-      tell({ state: 'running', doing: 'Inserting 3 rows', lag: 12 })
-      tellDelivery({ delivery: 'at_least_once', reason: 'the table keeps no tokens' })
+      const { report, reportDelivery } = workers.running(pipeId)[0]!.order
+      report({ state: 'running', doing: 'Inserting 3 rows', lag: 12 })
+      reportDelivery({ delivery: 'at_least_once', reason: 'the table keeps no tokens' })
       await until(async () => {
         const [row] = await app().query<{ doing: string; lag_records: unknown }>(
           `SELECT doing, lag_records FROM pipe_workers WHERE pipe_id = '${pipeId}'`,
@@ -287,7 +287,7 @@ onBothDatabases('the runner', (app) => {
       }, 'the delivery is kept')
     })
 
-    it('keeps another reason for the same delivery, and nothing of a worker that is only being prepared', async () => {
+    it('stores another reason for the same guarantee, and nothing of a worker that is only being prepared', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is, send } = await makePipe()
@@ -299,37 +299,38 @@ onBothDatabases('the runner', (app) => {
           )
         )[0]?.delivery_reason
       const before = workers.running(pipeId)[0]!
-      before.order.tellDelivery({ delivery: 'at_least_once', reason: 'one' })
+      before.order.reportDelivery({ delivery: 'at_least_once', reason: 'one' })
       await until(async () => (await keptReason()) === 'one', 'the first reason')
-      before.order.tellDelivery({ delivery: 'at_least_once', reason: 'another' })
+      before.order.reportDelivery({ delivery: 'at_least_once', reason: 'another' })
       await until(async () => (await keptReason()) === 'another', 'the other reason')
 
-      workers.whenPreparing = ({ tellDelivery }) => {
-        tellDelivery({ delivery: 'at_least_once', reason: 'of the change' })
+      workers.whenPreparing = ({ reportDelivery }) => {
+        reportDelivery({ delivery: 'at_least_once', reason: 'of the change' })
         throw new NotConnected()
       }
       await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
       await is('Degraded')
       await sleep(100)
       assert.equal(await keptReason(), 'another')
-      workers.whenPreparing = ({ tellDelivery }) => tellDelivery({ delivery: 'at_least_once', reason: 'of the change' })
+      workers.whenPreparing = ({ reportDelivery }) =>
+        reportDelivery({ delivery: 'at_least_once', reason: 'of the change' })
       await until(async () => (await keptReason()) === 'of the change', 'it holds with the change')
       assert.equal(before.isRunning, false)
     })
 
-    it('is Completed when all slots are, and loads on when it is started again', async () => {
+    it('is Completed when all workers are, and continues to load when it is started again', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
-      const { pipeId, is, command, load, places } = await makePipe({ scaling: { replicas: 2 } })
+      const { pipeId, is, command, load, storedWorkers } = await makePipe({ scaling: { replicas: 2 } })
       await is('Running')
       workers.running(pipeId)[0]!.end({ end: 'completed' })
-      await until(async () => (await places()).some(({ state }) => state === 'completed'), 'one has completed')
+      await until(async () => (await storedWorkers()).some(({ state }) => state === 'completed'), 'one has completed')
       await sleep(100)
       assert.equal((await load(pipeId)).state, 'Running')
       assert.equal(workers.made.length, 2, 'nobody works on what is complete')
       workers.running(pipeId)[0]!.end({ end: 'completed' })
       await is('Completed')
-      assert.deepEqual(await places(), [])
+      assert.deepEqual(await storedWorkers(), [])
       await command('start')
       await is('Running')
     })
@@ -348,7 +349,7 @@ onBothDatabases('the runner', (app) => {
       assert.equal(await reason(), null)
     })
 
-    it('begins anew after a defect, and is an InternalError when that is of no use', async () => {
+    it('starts a new worker after a defect, and is InternalError when defects repeat', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { is, reason } = await makePipe()
@@ -363,7 +364,7 @@ onBothDatabases('the runner', (app) => {
       assert.equal(workers.made.length, 5)
     })
 
-    it('fails when the secrets cannot be opened', async () => {
+    it('fails when the secrets cannot be decrypted', async () => {
       const workers = makeFakeWorkers()
       workers.make = async () => {
         throw new VaultError('damaged')
@@ -371,23 +372,23 @@ onBothDatabases('the runner', (app) => {
       startRunner(workers)
       const { is, reason } = await makePipe()
       await is('Failed')
-      assert.match((await reason())!, /set the credentials anew/)
+      assert.match((await reason())!, /set the credentials again/)
     })
   })
 
   describe('changes', () => {
-    it('never works by what was taken back while the worker before came to its end', async () => {
+    it('never uses a configuration that was reverted while the previous worker was ending', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
-      const { pipeId, is, send, places } = await makePipe()
+      const { pipeId, is, send, storedWorkers } = await makePipe()
       await is('Running')
       const before = workers.running(pipeId)[0]!
-      // It has a long insert under way.
+      // It has a long insert.
       workers.isStubborn = true
       await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
-      await until(() => before.did.includes('stop'), 'the one before is told to stop')
+      await until(() => before.did.includes('stop'), 'the previous worker is stopped')
       await send('PUT', `/${pipeId}/settings`, { streaming_max_insert_wait_ms: null })
-      await until(async () => (await places())[0]?.pipeVersion === 3, 'it is known that it is taken back')
+      await until(async () => (await storedWorkers())[0]?.pipeVersion === 3, 'it is known that it is taken back')
       workers.isStubborn = false
       before.end({ end: 'stopped' })
       const isNext = (worker: (typeof workers.made)[number]): boolean =>
@@ -402,7 +403,7 @@ onBothDatabases('the runner', (app) => {
 
     const settings = { settings: { streaming_max_insert_wait_ms: 700 } }
 
-    it('come into effect with a worker that was prepared while the one before worked', async () => {
+    it('take effect with a worker that was prepared while the previous one ran', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is, send, states } = await makePipe()
@@ -417,7 +418,7 @@ onBothDatabases('the runner', (app) => {
       assert.equal(wasRunning, true)
       assert.deepEqual(before.did, ['run', 'stop'])
       assert.deepEqual(after.did, ['prepare', 'run'])
-      assert.equal(after.order.place.epoch, before.order.place.epoch)
+      assert.equal(after.order.lease.epoch, before.order.lease.epoch)
       assert.deepEqual(after.order.configuration.pipe.settings, settings.settings)
       await is('Running')
       assert.ok(
@@ -426,7 +427,7 @@ onBothDatabases('the runner', (app) => {
       )
     })
 
-    it('that cannot be prepared leave the worker at work, and say why', async () => {
+    it('that cannot be prepared leave the worker running, and report why', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is, reason, send } = await makePipe()
@@ -452,7 +453,7 @@ onBothDatabases('the runner', (app) => {
       assert.equal(await reason(), null)
     })
 
-    it('that are taken back need no other worker', async () => {
+    it('that are reverted need no new worker', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is, send } = await makePipe()
@@ -472,7 +473,7 @@ onBothDatabases('the runner', (app) => {
       ['stop', 'Stopped'],
       ['failure', 'Failed'],
     ] as const) {
-      it(`that are being prepared do not hold up a ${how}`, async () => {
+      it(`that are being prepared do not delay a ${how}`, async () => {
         const workers = makeFakeWorkers()
         const { make } = workers
         const { promise: never, reject } = Promise.withResolvers<void>()
@@ -485,16 +486,16 @@ onBothDatabases('the runner', (app) => {
           return { ...worker, prepare: () => never, abort }
         }
         startRunner(workers)
-        const { pipeId, is, send, command, reason, places } = await makePipe()
+        const { pipeId, is, send, command, reason, storedWorkers } = await makePipe()
         await is('Running')
         await send('PATCH', `/${pipeId}`, settings)
         await is('Modifying')
-        // With the change taken back, what the worker comes to is told.
+        // After the change is reverted, the end of the worker is reported.
         if (how === 'stop') await command('stop')
         else {
           await send('PUT', `/${pipeId}/settings`, { streaming_max_insert_wait_ms: null })
           await until(() => workers.made.length === 2, 'the change is being prepared')
-          await until(async () => (await places())[0]?.pipeVersion === 3, 'it is known that it is taken back')
+          await until(async () => (await storedWorkers())[0]?.pipeVersion === 3, 'it is known that it is taken back')
           workers.running(pipeId)[0]!.end({ end: 'failed', reason: 'the topic is gone' })
         }
         await is(state)
@@ -503,18 +504,18 @@ onBothDatabases('the runner', (app) => {
       })
     }
 
-    it('of the name disturb nobody', async () => {
+    it('of the name do not affect the worker', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
-      const { pipeId, is, send, places } = await makePipe()
+      const { pipeId, is, send, storedWorkers } = await makePipe()
       await is('Running')
       await send('PATCH', `/${pipeId}`, { name: 'renamed' })
-      await until(async () => (await places())[0]?.pipeVersion === 2, 'the version is known')
+      await until(async () => (await storedWorkers())[0]?.pipeVersion === 2, 'the version is known')
       assert.equal(workers.made.length, 1)
       assert.deepEqual(workers.made[0]!.did, ['run'])
     })
 
-    it('of the endpoint of the service are followed', async () => {
+    it('of the endpoint of the service take effect', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
       const { pipeId, is, admin: key, servicePath } = await makePipe()
@@ -527,10 +528,10 @@ onBothDatabases('the runner', (app) => {
       )
     })
 
-    it('of the number of replicas wait until all have stopped, and share anew', async () => {
+    it('of the number of replicas take effect after all workers have stopped', async () => {
       const workers = makeFakeWorkers()
       startRunner(workers)
-      const { pipeId, is, send, places } = await makePipe({ scaling: { replicas: 2 } })
+      const { pipeId, is, send, storedWorkers } = await makePipe({ scaling: { replicas: 2 } })
       await is('Running')
       workers.isStubborn = true
       const before = workers.running(pipeId)
@@ -542,16 +543,19 @@ onBothDatabases('the runner', (app) => {
       before[1]!.end({ end: 'stopped' })
       await until(() => workers.running(pipeId).length === 3, 'three work')
       await is('Running')
-      assert.deepEqual((await places()).map(({ slot, slots }) => [slot, slots]).sort(), [
-        [0, 3],
-        [1, 3],
-        [2, 3],
-      ])
+      assert.deepEqual(
+        (await storedWorkers()).map(({ workerIndex, workerCount }) => [workerIndex, workerCount]).sort(),
+        [
+          [0, 3],
+          [1, 3],
+          [2, 3],
+        ],
+      )
     })
   })
 
-  describe('rows that were refused', () => {
-    it('are tried again by what the pipe is, not by what its worker still works by', async () => {
+  describe('rejected rows', () => {
+    it('are replayed with the configuration of the pipe, not with the old one of its worker', async () => {
       const workers = makeFakeWorkers()
       const versions: number[] = []
       startRunner(workers, { replay: async ({ configuration }) => void versions.push(configuration.pipe.version) })
@@ -560,7 +564,7 @@ onBothDatabases('the runner', (app) => {
       const before = workers.running(pipeId)[0]!
       workers.isStubborn = true
       await send('PATCH', `/${pipeId}`, { settings: { streaming_max_insert_wait_ms: 700 } })
-      await until(() => before.did.includes('stop'), 'the one before is told to stop')
+      await until(() => before.did.includes('stop'), 'the previous worker is stopped')
       assert.equal((await send('POST', `/${pipeId}/errorReplay`)).status, 200)
       await sleep(10 * times.lookEveryMs)
       assert.deepEqual(versions, [])
@@ -571,12 +575,12 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual(versions, [2])
     })
 
-    it('are tried again by the first place, until it succeeds or only the user can help', async () => {
+    it('are replayed by worker index 0, until that succeeds or the user has to fix an error', async () => {
       const outcomes = [new NotConnected(), undefined, new EngineError('user', 'the table is gone')]
       const orders: number[] = []
       startRunner(makeFakeWorkers(), {
-        replay: async ({ place }) => {
-          orders.push(place.slot)
+        replay: async ({ lease }) => {
+          orders.push(lease.workerIndex)
           const outcome = outcomes.shift()
           if (outcome) throw outcome
         },
@@ -595,27 +599,27 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual(orders, [0, 0])
       await ask('2026-11-02T11:00:00.000Z')
       await until(isDone, 'it is given up')
-      const [figures] = await app().query<{ last_error: string }>(
+      const [row] = await app().query<{ last_error: string }>(
         `SELECT last_error FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
       )
-      assert.equal(figures?.last_error, 'the rows that were refused could not be tried again: the table is gone')
+      assert.equal(row?.last_error, 'the rejected rows could not be replayed: the table is gone')
     })
 
-    it('are tried again before a pipe that loads everything at once is Completed', async () => {
+    it('are replayed before a pipe that loads once is Completed', async () => {
       const workers = makeFakeWorkers()
       workers.whenRunning = (worker) => {
-        worker.order.tell({ state: 'running', doing: 'Loading' })
+        worker.order.report({ state: 'running', doing: 'Loading' })
         worker.end({ end: 'completed' })
       }
       let done = 0
       startRunner(workers, {
-        replay: async ({ place }) => {
+        replay: async ({ lease }) => {
           await sleep(100)
-          await makeWorkerStore(app().app.database, place).setPositions([])
+          await makeWorkerStore(app().app.database, lease).setPositions([])
           done++
         },
       })
-      const { pipeId, is, command, send, places } = await makePipe()
+      const { pipeId, is, command, send, storedWorkers } = await makePipe()
       await is('Completed')
       assert.equal((await send('POST', `/${pipeId}/errorReplay`)).status, 200)
       await command('start')
@@ -623,10 +627,10 @@ onBothDatabases('the runner', (app) => {
       assert.equal(done, 1)
       const { replayRequestedAt } = (await send('GET', `/${pipeId}/metrics`)).body.result
       assert.equal(replayRequestedAt, null)
-      assert.deepEqual(await places(), [])
+      assert.deepEqual(await storedWorkers(), [])
     })
 
-    it('are tried again once, also when a look began before it was done', async () => {
+    it('are replayed once, also when a look began before the replay ended', async () => {
       const { database } = app().app
       let replays = 0
       let holdsLooks = false
@@ -661,7 +665,7 @@ onBothDatabases('the runner', (app) => {
       assert.equal(replays, 1)
     })
 
-    it('are left alone when the pipe is stopped, and it is Stopped when that has ended', async () => {
+    it('are not replayed further when the pipe is stopped, which is Stopped after the replay has ended', async () => {
       const workers = makeFakeWorkers()
       const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
       let replays = 0
@@ -695,18 +699,18 @@ onBothDatabases('the runner', (app) => {
     })
   })
 
-  describe('places', () => {
-    it('are given back when the process ends, also by workers that do not come to a boundary', async () => {
+  describe('leases', () => {
+    it('are released when the process ends, also by workers that do not reach a boundary', async () => {
       const workers = makeFakeWorkers()
-      // Time enough to look before the one that does not stop is aborted, and for the last writes on a busy machine.
+      // Enough time for a look before the worker that does not stop is aborted, and for the last writes on a busy machine.
       const runner = startRunner(workers, { times: { stopMs: 3_000, graceMs: 5_000 } })
-      const { pipeId, is, places, load } = await makePipe({ scaling: { replicas: 2 } })
+      const { pipeId, is, storedWorkers, load } = await makePipe({ scaling: { replicas: 2 } })
       await is('Running')
       workers.isStubborn = true
       const [one, other] = workers.running(pipeId)
       const stopping = runner.stop()
-      await until(() => one!.did.includes('stop') && other!.did.includes('stop'), 'they are told to stop')
-      assert.equal((await places()).length, 2)
+      await until(() => one!.did.includes('stop') && other!.did.includes('stop'), 'they are stopped')
+      assert.equal((await storedWorkers()).length, 2)
       one!.end({ end: 'stopped' })
       await stopping
       assert.deepEqual(
@@ -717,11 +721,11 @@ onBothDatabases('the runner', (app) => {
         ],
       )
       assert.equal((await load(pipeId)).state, 'Running')
-      assert.deepEqual(await places(), [])
+      assert.deepEqual(await storedWorkers(), [])
       assert.deepEqual(await app().query('SELECT id FROM runners'), [])
     })
 
-    it('are taken over when their runner does not renew them, and what it still writes is refused (R19)', async () => {
+    it('are taken over when their runner does not renew them, and its later writes are rejected (R19)', async () => {
       const { database } = app().app
       let isFrozen = false
       const { promise: thaw, resolve: doThaw } = Promise.withResolvers<void>()
@@ -737,14 +741,14 @@ onBothDatabases('the runner', (app) => {
       isFrozen = true
       startRunner(next)
       const successor = await until(() => next.running(pipeId)[0], 'the other takes over')
-      assert.ok(successor.order.place.epoch > paused.order.place.epoch)
+      assert.ok(successor.order.lease.epoch > paused.order.lease.epoch)
 
       const delivery = { id: 'token', number: 1, ranges: [{ partition: 'orders/0', from: '0', next: '9' }] }
-      const storeOf = (place: typeof paused.order.place) => makeWorkerStore(database, place)
-      await assert.rejects(storeOf(paused.order.place).begin(delivery), LeaseLost)
-      await assert.rejects(storeOf(paused.order.place).setPositions([]), LeaseLost)
-      await storeOf(successor.order.place).begin(delivery)
-      const told = {
+      const storeOf = (lease: typeof paused.order.lease) => makeWorkerStore(database, lease)
+      await assert.rejects(storeOf(paused.order.lease).begin(delivery), LeaseLost)
+      await assert.rejects(storeOf(paused.order.lease).setPositions([]), LeaseLost)
+      await storeOf(successor.order.lease).begin(delivery)
+      const report = {
         doing: '',
         lag: null,
         phase: null,
@@ -753,26 +757,26 @@ onBothDatabases('the runner', (app) => {
         now: new Date().toISOString(),
       }
       const status = {
-        ...told,
-        place: paused.order.place,
+        ...report,
+        lease: paused.order.lease,
         pipeVersion: 1,
         state: 'degraded' as const,
         reason: 'stale',
       }
-      assert.equal(await database.write('tellWorker', status, organizationId), false)
+      assert.equal(await database.write('reportWorker', status, organizationId), false)
       isFrozen = false
       doThaw()
       await until(() => paused.did.includes('abort'), 'the one that was paused learns it and ends')
       assert.deepEqual(next.running(pipeId), [successor])
     })
 
-    it('are held though something of one pipe cannot be kept', async () => {
+    it('are held although a write for one pipe fails', async () => {
       const { database } = app().app
-      let refused = 0
+      let failures = 0
       let isPicky = true
       const picky = around(database, async (name, write) => {
         if (name !== 'keepDoing' || !isPicky) return write()
-        refused++
+        failures++
         throw new Error('it cannot be kept')
       })
       const workers = makeFakeWorkers()
@@ -780,10 +784,10 @@ onBothDatabases('the runner', (app) => {
       const pipes = [await makePipe(), await makePipe()]
       for (const { is } of pipes) await is('Running')
       const [one, other] = pipes.map(({ pipeId }) => workers.running(pipeId)[0]!)
-      one!.order.tell({ state: 'running', doing: 'Loading a/\0b.json' })
-      await until(() => refused > 0, 'it was tried')
+      one!.order.report({ state: 'running', doing: 'Loading a/\0b.json' })
+      await until(() => failures > 0, 'it was tried')
       const expiries = async () =>
-        (await Promise.all(pipes.map(({ places }) => places()))).map(([place]) => place!.expiresAt)
+        (await Promise.all(pipes.map(({ storedWorkers }) => storedWorkers()))).map(([lease]) => lease!.expiresAt)
       const before = await expiries()
       await until(async () => (await expiries()).every((expiry, index) => expiry > before[index]!), 'a renewal')
       isPicky = false
@@ -796,23 +800,23 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual([one!.did, other!.did], [['run'], ['run']])
     })
 
-    it('are left by a runner whose database does not answer, before others may take them', async () => {
+    it('are given up by a runner whose database does not answer, before others may claim them', async () => {
       const { database } = app().app
       let isAway = false
       const away = around(database, (_, write) => (isAway ? new Promise(() => undefined) : write()))
       const workers = makeFakeWorkers()
-      // A machine that stands still for a moment is no reason to give up, and none to be late.
+      // A short pause of the machine must neither end the leases nor delay giving them up.
       startRunner(workers, { database: away, times: { giveUpMs: 2_500, leaseMs: 10_000 } })
-      const { pipeId, is, places } = await makePipe()
+      const { pipeId, is, storedWorkers } = await makePipe()
       await is('Running')
       const worker = workers.running(pipeId)[0]!
       isAway = true
-      await until(() => worker.did.includes('abort'), 'it ends by itself')
-      const [place] = await places()
-      assert.ok(place!.expiresAt > new Date().toISOString(), 'while the lease still holds')
+      await until(() => worker.did.includes('abort'), 'it aborts its worker')
+      const [lease] = await storedWorkers()
+      assert.ok(lease!.expiresAt > new Date().toISOString(), 'while the lease still holds')
     })
 
-    it('are found again after an answer that was lost', async () => {
+    it('are found again after a lost answer', async () => {
       const { database } = app().app
       let losses = 1
       const lossy = around(database, async (name, write) => {
@@ -824,10 +828,10 @@ onBothDatabases('the runner', (app) => {
       startRunner(workers, { database: lossy, times: { leaseMs: 3_600_000 } })
       const { is } = await makePipe()
       await is('Running')
-      assert.equal(workers.made[0]!.order.place.epoch, 2)
+      assert.equal(workers.made[0]!.order.lease.epoch, 2)
     })
 
-    it('are taken at once by a process that is alone on its database', async () => {
+    it('are claimed at once by a process that is alone on its database', async () => {
       const { database } = app().app
       const killed = makeFakeWorkers()
       startRunner(killed, { times: { leaseMs: 3_600_000, lookEveryMs: 3_600_000 } })
@@ -839,7 +843,7 @@ onBothDatabases('the runner', (app) => {
       await until(() => next.running(pipeId)[0], 'the next one works')
     })
 
-    it('are shared fairly between two processes, and all are worked on when one ends', async () => {
+    it('are shared evenly between two processes, and all are claimed when one ends', async () => {
       const other = app().dialect === 'postgres' ? await openOther() : app().app
       const [left, right] = [makeFakeWorkers(), makeFakeWorkers()]
       const first = startRunner(left)
@@ -851,13 +855,13 @@ onBothDatabases('the runner', (app) => {
       await until(() => working(left) === 3 && working(right) === 2, 'three here and two there')
       await sleep(150)
       assert.deepEqual([working(left), working(right)], [3, 2], 'and it stays so')
-      const slots = [...left.made, ...right.made].filter(({ isRunning }) => isRunning)
-      assert.equal(new Set(slots.map(({ pipeId, slot }) => `${pipeId}/${slot}`)).size, 5)
+      const workerCount = [...left.made, ...right.made].filter(({ isRunning }) => isRunning)
+      assert.equal(new Set(workerCount.map(({ pipeId, workerIndex }) => `${pipeId}/${workerIndex}`)).size, 5)
       await first.stop()
       await until(() => working(right) === 5, 'all five there')
     })
 
-    it('are claimed by one of two processes, however often they race', async () => {
+    it('are claimed by only one of two racing processes', async () => {
       const other = app().dialect === 'postgres' ? await openOther() : app().app
       const [left, right] = [makeFakeWorkers(), makeFakeWorkers()]
       startRunner(left)
@@ -866,10 +870,10 @@ onBothDatabases('the runner', (app) => {
         const { is, command, pipeId } = await makePipe({ scaling: { replicas: 4 } })
         await is('Running')
         await until(() => {
-          const slots = [...left.running(pipeId), ...right.running(pipeId)].map(({ slot }) => slot)
-          assert.equal(new Set(slots).size, slots.length, 'nobody works where another does')
-          return slots.length === 4
-        }, 'all slots are worked on')
+          const workerCount = [...left.running(pipeId), ...right.running(pipeId)].map(({ workerIndex }) => workerIndex)
+          assert.equal(new Set(workerCount).size, workerCount.length, 'nobody works where another does')
+          return workerCount.length === 4
+        }, 'all workers run')
         await command('stop')
         await is('Stopped')
       }

@@ -1,5 +1,5 @@
-// Makes pipes do what their states say. A reconciler: it takes no input, is woken by a poke and by a timer, and looking twice
-// changes nothing. What several runners want at once is decided by claims in the database.
+// Reconciles pipes with their desired states. It takes no input and is triggered by `poke` and a timer; a second run changes nothing.
+// Conflicts between runners are resolved by claims in the database.
 import { describeError } from '../lib/describe-error.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
@@ -20,13 +20,13 @@ import type { RunnerDatabase } from './worker-store.ts'
 
 export interface RunnerTimes extends LeaseTimes {
   lookEveryMs: number
-  /** How often what workers do is kept. */
-  doingEveryMs: number
-  /** What workers have to come to a boundary when the process ends. */
+  /** How often the activity of workers is saved. */
+  activityEveryMs: number
+  /** Time for workers to reach a boundary when the process ends. */
   stopMs: number
-  /** For workers that were told to end at once, and for a last write. */
+  /** Time for aborted workers to end, and for a last write. */
   graceMs: number
-  /** Before refused rows are tried again after a failure. */
+  /** Delay before a failed replay is tried again. */
   replayAgainMs: number
 }
 
@@ -35,7 +35,7 @@ const usualTimes: RunnerTimes = {
   leaseMs: 15_000,
   renewEveryMs: 5_000,
   giveUpMs: 12_000,
-  doingEveryMs: 2_000,
+  activityEveryMs: 2_000,
   stopMs: 10_000,
   graceMs: 2_000,
   replayAgainMs: 30_000,
@@ -46,13 +46,13 @@ const claimsAtOnce = 16
 export interface RunnerParts {
   database: RunnerDatabase
   makeWorker(order: WorkerOrder): Promise<Worker>
-  /** No other process can be on the database. */
+  /** No other process uses the database. */
   isAlone: boolean
   log: Log
-  /** Tries rows again that were refused. */
+  /** Replays rejected rows. */
   replay?(order: ReplayOrder): Promise<unknown>
-  /** What is to be done beside. */
-  chores?: PeriodicTask[]
+  /** Background work beside the pipes. */
+  tasks?: PeriodicTask[]
   times?: Partial<RunnerTimes>
   backOff?: BackOffTimes
 }
@@ -61,13 +61,13 @@ export class Runner {
   readonly id = newId()
   readonly #parts: RunnerParts
   readonly #times: RunnerTimes
-  readonly #places: WorkerPool
+  readonly #pool: WorkerPool
   readonly #leases: Leases<HeldWorker>
   readonly #replays: Replays | undefined
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
-  /** With every tick: the installation is small enough for it. */
+  /** Looks with every tick, because the installation is small. */
   #looksOften = true
   #paceMs: number
   #nextLookMs = 0
@@ -80,21 +80,21 @@ export class Runner {
     this.#parts = parts
     this.#times = times
     this.#paceMs = times.lookEveryMs
-    this.#places = new WorkerPool({
+    this.#pool = new WorkerPool({
       write: database.write,
       log,
       retryEveryMs: times.lookEveryMs,
-      doingEveryMs: times.doingEveryMs,
-      stopReplays: async (place) => this.#replays?.breakOff(place),
-      left: () => {
-        // Where looks are dear, the next one is soon enough.
+      activityEveryMs: times.activityEveryMs,
+      stopReplays: async (lease) => this.#replays?.breakOff(lease),
+      onEnd: () => {
+        // In a large installation, looks are expensive: wait for the next one.
         if (this.#looksOften) this.poke()
       },
     })
     const { replay } = parts
     const { replayAgainMs: retryAfterMs, graceMs } = times
     this.#replays = replay && new Replays({ replay, write: database.write, log, retryAfterMs, graceMs })
-    this.#leases = new Leases({ runnerId: this.id, database, places: this.#places, isAlone, times })
+    this.#leases = new Leases({ runnerId: this.id, database, workers: this.#pool, isAlone, times })
   }
 
   start(): void {
@@ -103,7 +103,7 @@ export class Runner {
     this.poke()
   }
 
-  /** Looks for what is to be done, now. */
+  /** Triggers a look now. */
   poke(): void {
     if (this.#looking) {
       this.#lookAgain = true
@@ -116,16 +116,16 @@ export class Runner {
     })
   }
 
-  /** Ends all workers, at a boundary if they come to one in time, and gives their places back. */
+  /** Ends all workers, at a boundary if they reach one in time, and releases their leases. */
   async stop(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
     const { stopMs, graceMs } = this.#times
-    const chores = Promise.all((this.#parts.chores ?? []).map((chore) => chore.close()))
-    // Leases are renewed meanwhile.
-    await Promise.all([this.#places.close({ stopMs, graceMs }), this.#replays?.close(), within(chores, graceMs)])
+    const tasks = Promise.all((this.#parts.tasks ?? []).map((task) => task.close()))
+    // The timer keeps renewing leases until the workers have ended.
+    await Promise.all([this.#pool.close({ stopMs, graceMs }), this.#replays?.close(), within(tasks, graceMs)])
     clearInterval(this.#timer)
-    // A database that does not answer must not hold up the end; the leases end by themselves.
+    // A database that does not answer must not delay the shutdown; the leases expire.
     const last = Promise.resolve(this.#looking).then(() => this.#leases.end())
     await within(
       last.catch((error: unknown) => this.#warn('a runner could not sign off', error)),
@@ -134,25 +134,25 @@ export class Runner {
   }
 
   #tick(): void {
-    // Not within the look, which may take its time.
-    const places = this.#places.all
-    if (places.length > 0 && this.#leases.areOverdue) {
+    // Not as part of the look, which may take long.
+    const observed = this.#pool.all
+    if (observed.length > 0 && this.#leases.areOverdue) {
       this.#warn('leases could not be renewed in time; the workers of this process end')
-      for (const held of places) this.#places.lose(held)
+      for (const held of observed) this.#pool.lose(held)
     }
-    this.#leases.renew().catch((error: unknown) => this.#tellTrouble('leases could not be renewed', error))
-    void this.#places.saveActivity()
+    this.#leases.renew().catch((error: unknown) => this.#warnOnce('leases could not be renewed', error))
+    void this.#pool.saveActivity()
     if (performance.now() >= this.#nextLookMs) this.poke()
   }
 
   async #look(): Promise<void> {
     try {
       if (!this.#leases.areKnown) await this.#leases.renew()
-      for (const held of this.#places.all) this.#places.tell(held)
+      for (const held of this.#pool.all) this.#pool.report(held)
       if (!this.#isStopping) await this.#reconcile()
       this.#isInTrouble = false
     } catch (error) {
-      this.#tellTrouble('pipes could not be looked up', error)
+      this.#warnOnce('pipes could not be looked up', error)
     }
   }
 
@@ -168,31 +168,31 @@ export class Runner {
     ])
     this.#setPace(pipes.length + workers.length, runners.length)
     if (this.#isStopping) return
-    for (const chore of this.#parts.chores ?? []) chore.consider({ isFirst: runners[0] === this.id })
-    const all = this.#places.all
-    const places = all.map((held) => {
-      const { place, slots, isEnding, hasCompleted } = held.place
-      return { held, pipeId: place.pipeId, slot: place.slot, slots, isEnding, hasCompleted }
+    for (const task of this.#parts.tasks ?? []) task.consider({ isFirst: runners[0] === this.id })
+    const all = this.#pool.all
+    const observed = all.map((held) => {
+      const { lease, workerCount, isEnding, hasCompleted } = held.worker
+      return { held, pipeId: lease.pipeId, workerIndex: lease.workerIndex, workerCount, isEnding, hasCompleted }
     })
-    const plan = makePlan({ now, runners, pipes, workers, places, claimFrom: Math.random() })
-    for (const { held } of [...plan.stop, ...plan.giveBack]) this.#places.end(held)
-    for (const { held } of plan.rebalance) this.#places.end(held, { isForChange: true })
+    const plan = makePlan({ now, runners, pipes, workers, held: observed, claimFrom: Math.random() })
+    for (const { held } of [...plan.stop, ...plan.giveBack]) this.#pool.end(held)
+    for (const { held } of plan.rebalance) this.#pool.end(held, { isForChange: true })
     const byId = new Map(pipes.map((pipe) => [pipe.pipeId, pipe]))
-    for (const { held, pipeId } of places) {
+    for (const { held, pipeId } of observed) {
       const pipe = byId.get(pipeId)
       if (!pipe) continue
-      await this.#places.attempt(() => this.#follow(held, pipe), pipe)
+      await this.#pool.attempt(() => this.#follow(held, pipe), pipe)
       this.#replays?.consider(pipe, held)
     }
     for (const pipe of plan.settle) {
       const { organizationId, pipeId } = pipe
-      await this.#places.attempt(() => write('settlePipe', { organizationId, pipeId, now }, organizationId), pipe)
+      await this.#pool.attempt(() => write('settlePipe', { organizationId, pipeId, now }, organizationId), pipe)
     }
-    // Some at a time: they share commits. Not for long: others may have come that are to have a part, and commands too.
+    // Several at a time, because they share commits. Limited in time, so that new runners and commands are noticed.
     const untilMs = performance.now() + this.#paceMs
     for (let begin = 0; begin < plan.claim.length && performance.now() < untilMs; begin += claimsAtOnce) {
       const some = plan.claim.slice(begin, begin + claimsAtOnce)
-      await Promise.all(some.map(({ pipe, limit }) => this.#places.attempt(() => this.#claim(pipe, limit), pipe)))
+      await Promise.all(some.map(({ pipe, limit }) => this.#pool.attempt(() => this.#claim(pipe, limit), pipe)))
     }
   }
 
@@ -200,22 +200,22 @@ export class Runner {
     const everyMs = this.#times.lookEveryMs
     this.#paceMs = nextLookMs({ rows, runners, everyMs, random: Math.random() })
     this.#looksOften = this.#paceMs === everyMs
-    // Ticks are not on time to the millisecond.
+    // Half an interval earlier, because ticks are not exact.
     this.#nextLookMs = performance.now() + this.#paceMs - everyMs / 2
   }
 
-  /** Looks at a pipe or a service that was changed since. */
+  /** Passes a changed configuration of the pipe or the service to the worker. */
   async #follow(held: HeldWorker, pipe: PipeToRun): Promise<void> {
     const { version, serviceVersion } = pipe
-    if (held.place.isEnding && !held.place.hasCompleted) return
+    if (held.worker.isEnding && !held.worker.hasCompleted) return
     if (held.version === version && held.serviceVersion === serviceVersion) return
     const configuration = await findConfiguration(this.#parts.database.reader, pipe)
     if (!configuration || 'hindrance' in configuration) return
     held.version = version
     held.serviceVersion = serviceVersion
-    // There may be more to load now.
-    if (held.place.hasCompleted) this.#places.end(held)
-    else held.place.want(configuration)
+    // A completed worker may have more to load with the new configuration.
+    if (held.worker.hasCompleted) this.#pool.end(held)
+    else held.worker.setDesired(configuration)
   }
 
   async #claim(pipe: PipeToRun, limit: number): Promise<void> {
@@ -230,21 +230,21 @@ export class Runner {
       return
     }
     const claim = { organizationId, pipeId, runnerId: this.id, now, expiresAt, limit }
-    this.#places.claiming.add(pipeId)
+    this.#pool.claiming.add(pipeId)
     try {
-      const { slots, epoch, claimed } = await database.write('claimWorkers', claim, organizationId)
-      for (const slot of claimed) {
-        const place = { organizationId, pipeId, slot, epoch }
-        if (this.#isStopping) await this.#places.release(place)
-        else this.#places.begin({ place, slots, configuration, makeWorker, ...(backOff ? { backOff } : {}) }, pipe)
+      const { workerCount, epoch, claimed } = await database.write('claimWorkers', claim, organizationId)
+      for (const workerIndex of claimed) {
+        const lease = { organizationId, pipeId, workerIndex, epoch }
+        if (this.#isStopping) await this.#pool.release(lease)
+        else this.#pool.begin({ lease, workerCount, configuration, makeWorker, ...(backOff ? { backOff } : {}) }, pipe)
       }
     } finally {
-      this.#places.claiming.delete(pipeId)
+      this.#pool.claiming.delete(pipeId)
     }
   }
 
-  /** Told once, not every second. */
-  #tellTrouble(message: string, error: unknown): void {
+  /** Logs a failure once, not every second. */
+  #warnOnce(message: string, error: unknown): void {
     if (!this.#isInTrouble) this.#warn(message, error)
     this.#isInTrouble = true
   }

@@ -1,15 +1,15 @@
-// A batch with very many rows that the engine refuses: the search for them holds nobody up, and is never begun anew.
+// A batch with very many rejected rows: the search for them delays nothing else, and is never started again.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineStream } from '../../test/runner-world/line-sources.ts'
-import { makeRunnerWorld, type RunnerWorld } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld } from '../../test/runner-world/runner-world.ts'
 
 const rowCount = 1_500
 const lines = Array.from({ length: rowCount }, (_, index) => `${index % 100 === 0 ? 'good' : 'BAD'} ${index}`)
 const goodLines = lines.filter((line) => line.startsWith('good'))
-/** Two for each refused row, and some more for where it was broken off. */
+/** Two attempts per rejected row, and some more for the interruptions. */
 const mostTries = 2 * rowCount + 300
 
 function worldOf(): RunnerWorld {
@@ -37,15 +37,15 @@ async function assertFinished(world: RunnerWorld): Promise<void> {
   assert.ok(world.engine.tryOuts < mostTries, `${world.engine.tryOuts} tries`)
 }
 
-describe('a long search for refused rows', () => {
-  it('ends when the worker is to stop, and the next one goes on with it', async () => {
+describe('a long search for rejected rows', () => {
+  it('ends when the worker is stopped, and the next worker continues it', async () => {
     const world = worldOf()
     const worker = world.newWorker()
     const running = worker.run()
     await untilTried(world, 200)
     worker.stop()
     const triesAtStop = world.engine.tryOuts
-    // The source has ended, but not everything is in the table.
+    // The source has ended, but not all rows are in the table.
     assert.deepEqual(await running, { end: 'stopped' })
     assert.ok(world.engine.tryOuts - triesAtStop <= 8, `${world.engine.tryOuts - triesAtStop} more tries`)
     const [left] = world.store.deliveries.values()
@@ -56,7 +56,7 @@ describe('a long search for refused rows', () => {
     await assertFinished(world)
   })
 
-  it('is recorded as it goes on, so that a crash does not begin it anew', async () => {
+  it('is recorded continuously, so that it continues after a crash', async () => {
     const world = worldOf()
     const worker = world.newWorker()
     const running = worker.run()

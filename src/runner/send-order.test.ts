@@ -5,41 +5,41 @@ import { makeSendOrder, type SendPermit } from './send-order.ts'
 
 const never = new AbortController().signal
 
-function watch(turns: SendPermit[]): number[] {
+function watch(permits: SendPermit[]): number[] {
   const begun: number[] = []
-  for (const [index, turn] of turns.entries()) void turn.begin(never).then(() => begun.push(index))
+  for (const [index, permit] of permits.entries()) void permit.begin(never).then(() => begun.push(index))
   return begun
 }
 
-describe('turns to send', () => {
-  it('come in the order in which they were taken, so many at once', async () => {
+describe('permits to send', () => {
+  it('are given in the order of the requests, N at a time', async () => {
     const { take } = makeSendOrder(2)
-    const turns = [take(), take(), take(), take(), take()]
-    const begun = watch(turns.toReversed())
+    const permits = [take(), take(), take(), take(), take()]
+    const begun = watch(permits.toReversed())
     await later()
     assert.deepEqual(begun.toSorted(), [3, 4])
-    turns[1]!.end()
+    permits[1]!.end()
     await later()
     assert.deepEqual(begun.toSorted(), [2, 3, 4])
-    turns[0]!.end()
-    turns[2]!.end()
+    permits[0]!.end()
+    permits[2]!.end()
     await later()
     assert.deepEqual(begun.toSorted(), [0, 1, 2, 3, 4])
   })
 
-  it('are left out by one that has nothing to send', async () => {
+  it('are skipped by a delivery that has nothing to send', async () => {
     const { take } = makeSendOrder(1)
-    const turns = [take(), take(), take()]
-    const begun = watch(turns)
-    turns[1]!.end()
+    const permits = [take(), take(), take()]
+    const begun = watch(permits)
+    permits[1]!.end()
     await later()
     assert.deepEqual(begun, [0])
-    turns[0]!.end()
+    permits[0]!.end()
     await later()
     assert.ok(begun.includes(2))
   })
 
-  it('may be asked for again, as after a failure that passes', async () => {
+  it('may be requested again, as after a temporary failure', async () => {
     const { take } = makeSendOrder(1)
     const [first, second] = [take(), take()]
     await first.begin(never)
@@ -49,7 +49,7 @@ describe('turns to send', () => {
     assert.deepEqual(begun, [])
   })
 
-  it('are waited for no longer than the signal says', async () => {
+  it('are not waited for after an abort', async () => {
     const { take } = makeSendOrder(1)
     take()
     const second = take()

@@ -1,10 +1,10 @@
-// Who may send rows to the engine: so many at once, in the order in which they came. What comes too early has time to make everything
-// ready that its rows need.
+// Permits to send rows to the engine: N at a time, in the order of the requests. A sender that waits can prepare in the engine what
+// its rows need.
 
 export interface SendPermit {
-  /** Resolves when it may send. Rejects with the reason of the signal. */
+  /** Resolves when the holder may send. Rejects with the reason of the signal. */
   begin(signal: AbortSignal): Promise<void>
-  /** The next one may. */
+  /** Permits the next sender. */
   end(): void
 }
 

@@ -1,13 +1,13 @@
-// What the parts of a worker share from the moment it is connected until it ends or begins anew after a failure.
+// Session of a worker: the state that its parts share from connecting until the worker ends or starts again after a failure.
 import type { Sink } from '../engine/engine.ts'
 import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../formats/encode/encoder.ts'
 import type { Settings } from '../pipes/settings.ts'
+import type { StoredPosition } from '../progress/delivery.ts'
 import type { Positions, Selection, SourceReader } from '../sources/source.ts'
 import { type BackOffTimes, usualBackOff } from './back-off.ts'
 import type { BatchSize } from './batch-size.ts'
 import type { Builder } from './build-scheduler.ts'
 import { StoreFailure } from './classify-failure.ts'
-import type { StoredPosition } from './delivery.ts'
 import type { Status } from './status.ts'
 import { LeaseLost, type WorkerParts, type WorkerStore } from './worker.ts'
 
@@ -16,45 +16,45 @@ export interface Encoders {
   makeObjectEncoder(parts: EncoderParts): ObjectEncoder
 }
 
-/** Only tests bring their own. */
+/** Overridden only by tests. */
 export interface WorkerTimes {
   backOff: BackOffTimes
-  /** What only the user can mend is tried again for so long when it once went well. */
-  patienceMs: number
-  /** Between two looks whether another worker has done its part. */
+  /** How long an error that only the user can fix is retried by a worker that has run before. */
+  userErrorRetryMs: number
+  /** Poll interval while waiting for another worker. */
   lookAgainMs: number
-  /** The longest read of a stream that gives nothing. */
+  /** Longest read of a stream that has no records. */
   idleReadMs: number
-  /** After this long without a report of the data path, the lag is measured at the source. */
+  /** After this long without a lag report of the data path, the lag is measured at the source. */
   stalledMs: number
 }
 
 export const usualTimes: WorkerTimes = {
   backOff: usualBackOff,
-  patienceMs: 15 * 60_000,
+  userErrorRetryMs: 15 * 60_000,
   lookAgainMs: 1_000,
   idleReadMs: 1_000,
   stalledMs: 10_000,
 }
 
-/** What those of all kinds have. */
+/** Session of a worker of any kind of pipe. */
 export interface CommonSession {
   settings: Settings
   times: WorkerTimes
-  /** Asks nothing more of the database once the session has ended. */
+  /** Stops calling the database when the session has ended. */
   store: WorkerStore
-  /** Aborted when nothing more may be done. */
+  /** Aborted when all work must end at once. */
   signal: AbortSignal
-  /** Aborted when nothing new is to be begun. */
+  /** Aborted when no new work may be started. */
   stopping: AbortSignal
   /** Ends the session: aborts `signal`. */
   end(): void
   status: Status
-  turn: Builder
+  builder: Builder
   batchSize: BatchSize
-  /** As of `RetryPolicy`, and reports it; with a reason as degraded, though rows arrive. */
+  /** Resets the `RetryPolicy` and reports `running`, or with a reason `degraded`. */
   well(reason?: string): void
-  /** Counts an attempt that failed and is repeated. */
+  /** Counts a retry. */
   countRetry(): void
   takeRetries(): number
 }
@@ -80,7 +80,7 @@ export function positionsOf(positions: StoredPosition[]): Positions {
   return Object.fromEntries(positions.map(({ partition, position }) => [partition, position]))
 }
 
-/** Whatever the database throws is a StoreFailure, except LeaseLost; nothing is asked of it after the signal is aborted. */
+/** Turns errors of the database into StoreFailure, except LeaseLost. Does not call it after the signal is aborted. */
 export function makeGuard(signal: AbortSignal): <Result>(call: () => Promise<Result>) => Promise<Result> {
   return async (call) => {
     signal.throwIfAborted()
@@ -101,12 +101,12 @@ export function guardStore(store: WorkerStore, signal: AbortSignal): WorkerStore
     keepLosses: (change) => guarded(() => store.keepLosses(change)),
     claim: (partitions) => guarded(() => store.claim(partitions)),
     begin: (delivery) => guarded(() => store.begin(delivery)),
-    refuse: (deliveryId, badRows) => guarded(() => store.refuse(deliveryId, badRows)),
+    reject: (deliveryId, badRows) => guarded(() => store.reject(deliveryId, badRows)),
     finish: (change) => guarded(() => store.finish(change)),
   }
 }
 
-/** The reader is closed after `use`, however that ends. */
+/** Closes the reader after `use`, also on failure. */
 export async function withReader<Result>(
   { parts, signal }: Pick<Session, 'parts' | 'signal'>,
   positions: Positions,

@@ -1,10 +1,10 @@
-// What each setting of a pipe, and each field of its scaling, changes in what a worker does.
+// Effect of each setting of a pipe, and of each field of its scaling, on a worker.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 import type { Insert } from '../engine/engine.ts'
 import type { ReadableSource, ReadLimits } from '../sources/source.ts'
 
@@ -12,7 +12,7 @@ const encoders = lineEncoders({ pieceBytes: [1_000] })
 const oneRow = { rows: 1, bytes: 1_000, note: () => undefined }
 const large = { rows: 1_000, bytes: 1_000_000, note: () => undefined }
 const lines = Array.from({ length: 12 }, (_, index) => `line ${index}`)
-/** Of eight bytes each. */
+/** Eight bytes each. */
 const objects = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`file ${index}`, `line ${index + 1}.\n`]))
 
 type More = Partial<WorldOptions> & { isEndless?: boolean }
@@ -36,8 +36,8 @@ function objectWorld(more: More = {}): RunnerWorld {
 }
 
 /**
- * What the engine is given, and how much of it at the same time. Each insert waits for the others that are to come with it, however
- * slow the machine is, and then long enough for one too many.
+ * Records inserts and their concurrency. Each insert waits for the others that should run with it, however slow the machine is, and
+ * then long enough to detect one too many.
  */
 function watchInserts(
   { engine }: RunnerWorld,
@@ -75,7 +75,7 @@ async function assertMostAtOnce(world: RunnerWorld, expected: number): Promise<v
   assert.equal(mostAtOnce(), expected)
 }
 
-/** A source that has nothing to give, and the limits of its reads. */
+/** An empty source that records the limits of its reads. */
 function watchReads(): { reads: ReadLimits[]; makeSource: () => ReadableSource } {
   const reads: ReadLimits[] = []
   const makeSource = (): ReadableSource => ({
@@ -107,7 +107,7 @@ async function firstRead(makeWorld: (makeSource: () => ReadableSource) => Runner
 }
 
 describe('settings of a pipe', () => {
-  it('streaming_max_insert_wait_ms is how long what was read waits for more of it', async () => {
+  it('streaming_max_insert_wait_ms is how long records wait for more records', async () => {
     for (const waitMs of [300, 600]) {
       const settings = { streaming_max_insert_wait_ms: waitMs }
       const world = streamWorld({ isEndless: true, settings, options: { batchSize: large, encoders } })
@@ -121,20 +121,20 @@ describe('settings of a pipe', () => {
       while (world.engine.lines.length < lines.length && performance.now() - begunMs < 20_000) await wait(5)
       worker.stop()
       await running
-      // Without the setting it would be 5 s.
+      // The default is 5 s.
       assert.ok(tookMs >= waitMs - 1 && tookMs < 4_900, `the first insert came after ${tookMs} ms`)
       assert.equal(world.engine.lines.length, lines.length)
     }
   })
 
-  it('object_storage_concurrency is how many inserts of files are under way at once', async () => {
+  it('object_storage_concurrency is the number of concurrent inserts of files', async () => {
     for (const concurrency of [1, 3]) {
       const settings = { object_storage_concurrency: concurrency, object_storage_max_file_count: 1 }
       await assertMostAtOnce(objectWorld({ settings }), concurrency)
     }
   })
 
-  it('makes the next insert of files ready while one is under way, and not one more', async () => {
+  it('prepares one insert of files in advance, and not more', async () => {
     const world = objectWorld({ settings: { object_storage_concurrency: 1, object_storage_max_file_count: 1 } })
     const { mostAtOnce, mostReady } = watchInserts(world)
     assert.deepEqual(await world.runToEnd(), { end: 'completed' })
@@ -142,7 +142,7 @@ describe('settings of a pipe', () => {
     assert.equal(world.engine.lines.length, Object.keys(objects).length)
   })
 
-  it('object_storage_max_file_count is how many files an insert may have', async () => {
+  it('object_storage_max_file_count is the maximum number of files per insert', async () => {
     const world = objectWorld({ settings: { object_storage_max_file_count: 3 } })
     await world.runToEnd()
     assert.deepEqual(
@@ -151,7 +151,7 @@ describe('settings of a pipe', () => {
     )
   })
 
-  it('object_storage_max_insert_bytes is how many bytes of files an insert may have', async () => {
+  it('object_storage_max_insert_bytes is the maximum number of bytes per insert of files', async () => {
     const world = objectWorld({ settings: { object_storage_max_insert_bytes: 20 } })
     await world.runToEnd()
     assert.deepEqual(
@@ -160,13 +160,13 @@ describe('settings of a pipe', () => {
     )
   })
 
-  it('object_storage_polling_interval_ms is how long files are waited for before the next look', async () => {
+  it('object_storage_polling_interval_ms is the interval between two listings', async () => {
     const settings = { object_storage_polling_interval_ms: 1_234 }
     const { waitMs } = await firstRead((makeSource) => objectWorld({ makeSource, settings }))
     assert.equal(waitMs, 1_234)
   })
 
-  it('engine_… go along with every insert', async () => {
+  it('engine_… are passed with every insert', async () => {
     const settings = {
       engine_max_download_threads: 7,
       engine_max_insert_threads: 3,
@@ -184,13 +184,13 @@ describe('settings of a pipe', () => {
 })
 
 describe('scaling of a pipe', () => {
-  it('concurrency is how many inserts are under way at once, of streams and of files', async () => {
+  it('concurrency is the number of concurrent inserts, of streams and of files', async () => {
     await assertMostAtOnce(streamWorld({ scaling: { concurrency: 3 } }), 3)
     const settings = { object_storage_concurrency: 1, object_storage_max_file_count: 1 }
     await assertMostAtOnce(objectWorld({ settings, scaling: { concurrency: 2 } }), 2)
   })
 
-  it('concurrency of 0 is one insert where the order of rows matters, and two where it does not', async () => {
+  it('concurrency 0 is one insert when the order of rows matters, and two when it does not', async () => {
     await assertMostAtOnce(streamWorld(), 1)
     const world = streamWorld()
     world.parts.pipe.destination.managedTable = true
@@ -198,7 +198,7 @@ describe('scaling of a pipe', () => {
     await assertMostAtOnce(world, 2)
   })
 
-  it('replicaMemoryGb is what a worker may read ahead', async () => {
+  it('replicaMemoryGb limits how much a worker reads ahead', async () => {
     const maxBytesWith = async (replicaMemoryGb: number): Promise<number> => {
       const scaling = { replicaMemoryGb, concurrency: 8 }
       const { maxBytes } = await firstRead((makeSource) => streamWorld({ makeSource, scaling, options: { encoders } }))
@@ -207,15 +207,15 @@ describe('scaling of a pipe', () => {
     assert.ok((await maxBytesWith(0.5)) < (await maxBytesWith(1)))
   })
 
-  it('replicaCpuMillicores is the weight by which a worker takes turns', async () => {
+  it('replicaCpuMillicores is the weight of a worker in the build scheduler', async () => {
     const weights: number[] = []
-    const turns = {
+    const buildScheduler = {
       join(weight: number) {
         weights.push(weight)
         return { build: <Result>(work: () => Promise<Result>) => work(), leave: () => undefined }
       },
     }
-    const options = { batchSize: oneRow, encoders, turns }
+    const options = { batchSize: oneRow, encoders, buildScheduler }
     await streamWorld({ options, scaling: { replicaCpuMillicores: 750 } }).runToEnd()
     assert.deepEqual(weights, [750])
   })

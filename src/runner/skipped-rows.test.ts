@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RejectedNumber } from '../engine/engine.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 import { joinRows } from '../formats/encode/joined-rows.ts'
 import { mostNumbered, type NumberedPart, numberRows } from '../formats/encode/number-rows.ts'
 import { defaultSettings } from '../pipes/settings.ts'
-import type { RefusedRow } from './delivery.ts'
 import type { RowShape, Rows } from './rows.ts'
 import { findSkipped } from './skipped-rows.ts'
 
@@ -28,10 +28,10 @@ function rowsOf(format: RowShape['format'], texts: string[]): Rows {
     isDivisible: true,
     body: () => texts.map((text) => Buffer.from(text)),
     only: (begin, end) => rowsOf(format, texts.slice(begin, end)),
-    without: (refused) =>
+    without: (rejected) =>
       rowsOf(
         format,
-        texts.filter((_, index) => !refused.has(index)),
+        texts.filter((_, index) => !rejected.has(index)),
       ),
     keep: () => assert.fail('not kept here'),
   }
@@ -54,7 +54,7 @@ describe('numbered rows', () => {
     return { lines: lines.filter((line) => !isGuard(line)), indexes, unclosed }
   }
 
-  it('are one line each, whatever is in them', async () => {
+  it('are one line each, whatever they contain', async () => {
     assert.deepEqual(await numbered(rowsOf('CSV', ['1,"a\nb"\r\n', '2,c\n', '3,d'])), {
       lines: ['0,1,"a b"\r', '1,2,c', '2,3,d'],
       indexes: [0, 1, 2],
@@ -73,7 +73,7 @@ describe('numbered rows', () => {
     })
   })
 
-  it('come in parts, of which each has a bounded number of rows and bytes', async () => {
+  it('come in parts with a bounded number of rows and bytes', async () => {
     const rows = rowsOf('CSV', [])
     const [short, long] = ['1\n', `1,${'x'.repeat(1_000)}\n`]
     for (const text of [short, long]) {
@@ -91,7 +91,7 @@ describe('numbered rows', () => {
     }
   })
 
-  it('are taken out of joined ones without a look at each part', () => {
+  it('are taken out of joined rows without reading each part', () => {
     let looks = 0
     const part: Rows = {
       ...rowsOf('CSV', ['1,a\n']),
@@ -107,7 +107,7 @@ describe('numbered rows', () => {
     assert.equal(looks, 1_000)
   })
 
-  it('go through all parts of joined ones', async () => {
+  it('include all parts of joined rows', async () => {
     const rows = joinRows([rowsOf('CSV', ['1,a\n']), rowsOf('CSV', ['2,b\n', '3,c\n'])])
     assert.deepEqual((await numbered(rows)).lines, ['0,1,a', '1,2,b', '2,3,c'])
   })
@@ -139,27 +139,27 @@ describe('rows that the engine skips', () => {
         return refuses(text) ? 'the words of the engine' : undefined
       },
     })
-    const found: RefusedRow[] = []
+    const found: RejectedRow[] = []
     let step = await search.next()
     for (; !step.done; step = await search.next()) found.push(...step.value)
     assert.equal(openChecks, 0)
     return { found: step.value ? found : undefined, tried }
   }
 
-  it('are rejected with what is wrong with them, without asking for each', async () => {
+  it('are rejected with their reasons, without a query per row', async () => {
     assert.deepEqual(await find([1], () => assert.fail('asked')), {
       found: [{ index: 1, reason: '"one" is not a number, as it should be, in "id" of type UInt32' }],
       tried: [],
     })
   })
 
-  it('are tried on their own when only the engine knows why', async () => {
+  it('are tried alone when only the engine knows the reason', async () => {
     const { found, tried } = await find([1, 3], () => true)
     assert.deepEqual(tried, ['3,d\n'])
     assert.deepEqual(found?.[1], { index: 3, reason: 'the words of the engine' })
   })
 
-  it('name the constraint that they violate, which is tried on some of them', async () => {
+  it('name the violated constraint, which is verified with samples', async () => {
     const { found, tried } = await find(
       [
         { number: 3, constraint },
@@ -175,12 +175,12 @@ describe('rows that the engine skips', () => {
     assert.equal((await find([{ number: 3, constraint }], () => false)).found, undefined)
   })
 
-  it('are not believed when the engine takes one of them', async () => {
+  it('are not rejected when the engine accepts one of them', async () => {
     assert.equal((await find([0, 1, 2, 3, 4], (text) => text === '0,a\n')).found, undefined)
     assert.equal((await find([2], () => false)).found, undefined)
   })
 
-  it('are unknown of an engine that cannot tell', async () => {
+  it('are unknown when the engine cannot skip rows', async () => {
     assert.equal((await find(undefined, () => true)).found, undefined)
   })
 })

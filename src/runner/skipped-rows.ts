@@ -1,14 +1,14 @@
-// Finds the rows that the engine rejects in a few statements, however many they are: it reads all of them numbered, and skips those
-// that it cannot read. What it says is confirmed before it is believed.
+// Finds rejected rows with a few statements, regardless of their number: the engine reads numbered rows and skips those that it
+// cannot read. Its result is verified with samples.
 import type { Insert, RejectedNumber, Sink } from '../engine/engine.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 import { bytesOf, numberRows } from '../formats/encode/number-rows.ts'
 import { problemFinder } from '../formats/encode/row-problem.ts'
 import { makeYieldToLoop } from '../formats/encode/yield-to-loop.ts'
 import { longestReason, type TryOut } from './bad-rows.ts'
-import type { RefusedRow } from './delivery.ts'
 import type { Rows } from './rows.ts'
 
-/** In each part of the rows, of those that were skipped for the same kind of reason that is not known here, so many are tried alone. */
+/** Number of skipped rows per part that are tried alone, for each kind of reason. */
 const mostConfirmed = 3
 
 interface Search {
@@ -20,14 +20,14 @@ interface Search {
 }
 
 /**
- * Beside the `known` ones, part by part. Returns false when the engine cannot tell, or skips rows that it takes: then the others must
- * be searched for.
+ * Yields rejected rows beside the `known` ones, part by part. Returns false when the engine cannot do this, or skips rows that it
+ * accepts: then the rows have to be searched for.
  */
 export async function* findSkipped(
   rows: Rows,
-  known: readonly RefusedRow[],
+  known: readonly RejectedRow[],
   { sink, tryOut, token, settings, signal }: Search,
-): AsyncGenerator<RefusedRow[], boolean> {
+): AsyncGenerator<RejectedRow[], boolean> {
   const numbered = numberRows(rows, new Set(known.map(({ index }) => index)), signal)
   if (!numbered) return false
   const { shape, parts, numberField } = numbered
@@ -50,16 +50,16 @@ export async function* findSkipped(
   }
 }
 
-/** The constraint that each violates, where it is one. */
+/** Skipped rows, with the constraint that each violates, if any. */
 type Skipped = Map<number, RejectedNumber['constraint']>
 
 async function explain(
   rows: Rows,
   skipped: Skipped,
   { tryOut, signal }: Pick<Search, 'tryOut' | 'signal'>,
-): Promise<RefusedRow[] | undefined> {
+): Promise<RejectedRow[] | undefined> {
   const findProblem = problemFinder(rows.shape)
-  const rest = makeYieldToLoop(signal)
+  const yieldToLoop = makeYieldToLoop(signal)
   const reasons = new Map<number, string>()
   const violating: number[] = []
   const unexplained: number[] = []
@@ -71,23 +71,23 @@ async function explain(
       violating.push(index)
       reasons.set(index, `it violates the constraint ${constraint.name}: ${constraint.expression}`)
     }
-    await rest()
+    await yieldToLoop()
   }
   for (const index of [...someOf(unexplained), ...someOf(violating)]) {
     const reason = await tryOut(rows.only(index, index + 1))
-    // It was skipped because of something else, such as an engine that was restarted in between.
+    // The engine accepts the row: it was skipped for another reason, such as a restart of the engine.
     if (reason === undefined) return undefined
     if (!reasons.has(index)) reasons.set(index, reason)
   }
   const types = rows.shape.fields.map(({ name, type }) => `${name} ${type}`).join(', ')
-  const refused = Array.from(skipped.keys(), (index) => {
+  const rejected = Array.from(skipped.keys(), (index) => {
     const reason = reasons.get(index) ?? `the engine cannot read it as ${types}`
     return { index, reason: reason.slice(0, longestReason) }
   })
-  return refused.sort((one, other) => one.index - other.index)
+  return rejected.sort((one, other) => one.index - other.index)
 }
 
-/** Of the beginning, the middle and the end. */
+/** Samples from the beginning, the middle and the end. */
 function someOf(indexes: number[]): number[] {
   if (indexes.length <= mostConfirmed) return indexes
   return [indexes[0]!, indexes[indexes.length >> 1]!, indexes.at(-1)!]

@@ -1,10 +1,10 @@
-// The lag of a worker that reads nothing: measured at the source, whatever holds the worker up.
+// Lag of a worker that reads nothing: measured at the source, whatever blocks the worker.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineStream } from '../../test/runner-world/line-sources.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world.ts'
+import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 import { loopbackEgress } from '../../test/sources/conformance.ts'
 import { startKafkaBroker } from '../../test/sources/kafka-broker/broker.ts'
 import type { KafkaServer } from '../../test/sources/kafka-server.ts'
@@ -21,10 +21,10 @@ const times = {
   backOff: { firstMs: 20, longestMs: 50 },
   lookAgainMs: 1,
   idleReadMs: 10,
-  patienceMs: 60_000,
+  userErrorRetryMs: 60_000,
   stalledMs: 100,
 }
-/** Less than there is: what is read waits for an insert before the rest is read. */
+/** Smaller than the source: the rest is read after the insert of the first rows. */
 const batchSize = { rows: 5, bytes: 1_000_000, note: () => undefined }
 const engineDown = new EngineError('passing', 'the engine at db.example.com:8123 cannot be reached')
 
@@ -40,7 +40,8 @@ function worldOf(kind: WorldOptions['kind'], source: ReadableSource): RunnerWorl
       ...source,
       open,
       ...(measureLag && {
-        measureLag: (positions, { signal }, share) => measureLag(positions, { egress: loopbackEgress, signal }, share),
+        measureLag: (positions, { signal }, assignment) =>
+          measureLag(positions, { egress: loopbackEgress, signal }, assignment),
       }),
     }),
   })
@@ -79,11 +80,11 @@ describe('the lag of a worker that reads nothing', () => {
     await kafka.produce(topic, jsonRecords(12, 3))
     await untilLag(world, 42)
     assert.equal(world.statuses.at(-1)?.deliveredUntilMs, undefined, 'nothing is delivered')
-    const mendedMs = Date.now()
+    const fixedMs = Date.now()
     world.engine.refusal = undefined
     await untilLag(world, 0)
-    const isFresh = (): boolean => (world.statuses.at(-1)?.deliveredUntilMs ?? 0) >= mendedMs
-    await until(isFresh, () => `delivered until ${world.statuses.at(-1)?.deliveredUntilMs}, not ${mendedMs}`)
+    const isFresh = (): boolean => (world.statuses.at(-1)?.deliveredUntilMs ?? 0) >= fixedMs
+    await until(isFresh, () => `delivered until ${world.statuses.at(-1)?.deliveredUntilMs}, not ${fixedMs}`)
     world.engine.refusal = engineDown
     await kafka.produce(topic, jsonRecords(3, 3))
     await untilLag(world, 3)
@@ -152,19 +153,19 @@ describe('the lag of a worker that reads nothing', () => {
 
 describe('a measurement', () => {
   const start = (measure: (signal: AbortSignal) => Promise<{ lag?: number }>, timeoutMs = 60_000) => {
-    const told: WorkerStatus[] = []
-    const status = makeStatus((one) => told.push(one))
+    const reports: WorkerStatus[] = []
+    const status = makeStatus((one) => reports.push(one))
     const measuring = measureWhileStalled({ status, measure, everyMs: 20, timeoutMs })
     measuring.start()
     const lags = () => {
-      // Reports are joined for a second; a change of state is reported at once.
-      measuring.status.degrade(`look ${told.length}`)
-      return told.at(-1)?.lag
+      // Reports are coalesced for a second; a change of state is reported at once.
+      measuring.status.degrade(`look ${reports.length}`)
+      return reports.at(-1)?.lag
     }
     return { measuring, lags }
   }
 
-  it('counts less than what the data path reports meanwhile', async () => {
+  it('is discarded when the data path has reported since its start', async () => {
     const { promise, resolve } = Promise.withResolvers<{ lag: number }>()
     let asked = 0
     const { measuring, lags } = start(async () => (asked++ === 0 ? promise : {}))
@@ -188,7 +189,7 @@ describe('a measurement', () => {
       if (asked++ === 0) throw new Error('the source does not answer')
       const { promise, reject } = Promise.withResolvers<never>()
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-      // Without a timer of its own nothing keeps the process of the test.
+      // The timers of the code do not keep the process of the test alive.
       return Promise.race([promise, wait(60_000, undefined, { signal }).then(() => ({}))])
     }, 20)
     measuring.status.lag(7)

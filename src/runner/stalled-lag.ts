@@ -1,7 +1,7 @@
-// Measures what waits in the source while a worker reads nothing: it retries the engine, backs off, or is blocked in an insert.
+// Measures the lag at the source while a worker reads nothing, because it retries, backs off, or is blocked in an insert.
 import type { Status } from './status.ts'
 
-/** What a measurement reports; a part that is undefined is unknown. */
+/** Result of a measurement; undefined means unknown. */
 export interface Measured {
   lag?: number | undefined
   retainedBytes?: number | undefined
@@ -9,21 +9,21 @@ export interface Measured {
 
 export interface StalledLagParts {
   status: Status
-  /** Rejects when the source does not answer: after a few times nobody knows the lag any more. */
+  /** Rejects when the source does not answer; after several failures the lag is reported as unknown. */
   measure(signal: AbortSignal): Promise<Measured>
-  /** Without a report of the data path for this long, and again after each measurement. */
+  /** Measures after this long without a report of the data path, and again after each measurement. */
   everyMs: number
   timeoutMs: number
 }
 
 export interface StalledLag {
-  /** The data path reports here. What it reports counts more than a measurement under way, and puts off the next one. */
+  /** For reports of the data path. They take precedence over a running measurement and postpone the next one. */
   status: Status
   start(): void
   stop(): void
 }
 
-/** In a row. */
+/** Consecutive failures. */
 const failuresUntilUnknown = 3
 
 export function measureWhileStalled({ status, measure, everyMs, timeoutMs }: StalledLagParts): StalledLag {

@@ -1,46 +1,48 @@
-// What a worker tells of itself: at once when its state changes, otherwise once a second at most.
-import type { WorkerPhase, WorkerStatus } from './worker.ts'
+// Status reports of a worker: immediately when its state changes, otherwise at most once a second.
+
+import type { WorkerPhase } from '../progress/settled-state.ts'
+import type { WorkerStatus } from './worker.ts'
 
 export interface Status {
-  /** What it is doing now; its state stays as it is. */
+  /** Sets the activity; the state does not change. */
   doing(doing: string): void
-  /** How much waits in the source, as far as anybody knows. */
+  /** Sets the lag; undefined: unknown. */
   lag(lag: number | undefined): void
-  /** What it does before it merely follows its source, or beside that; stays until it is told anew. */
+  /** Sets the phase, such as the initial load; stays until it is set again. */
   phase(phase: WorkerPhase | undefined): void
-  /** Log that the source keeps for the pipe, as far as anybody knows. */
+  /** Sets the bytes of log that the source retains for the pipe; undefined: unknown. */
   retained(retainedBytes: number | undefined): void
-  /** Up to this moment, in milliseconds since 1970, the source is delivered. Never goes back, nor beyond now. */
+  /** Unix time in ms up to which the source is delivered. Never goes back, nor beyond the present time. */
   delivered(untilMs: number): void
-  /** Everything goes well. */
+  /** Sets the state to `running`. */
   well(): void
   degrade(reason: string): void
-  /** Nothing more is told. */
+  /** Stops reporting. */
   close(): void
 }
 
-const tellEveryMs = 1_000
+const reportEveryMs = 1_000
 
-export function makeStatus(tell: (status: WorkerStatus) => void): Status {
+export function makeStatus(report: (status: WorkerStatus) => void): Status {
   let status: WorkerStatus = { state: 'starting', doing: 'Connecting' }
-  let toldAtMs = -Infinity
+  let reportedAtMs = -Infinity
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
 
-  const tellNow = (): void => {
+  const reportNow = (): void => {
     clearTimeout(timer)
     timer = undefined
-    toldAtMs = performance.now()
-    tell(status)
+    reportedAtMs = performance.now()
+    report(status)
   }
 
   const change = (changed: WorkerStatus): void => {
     if (isClosed) return
     const isOther = (['state', 'reason', 'phase'] as const).some((name) => changed[name] !== status[name])
     status = changed
-    const waitMs = toldAtMs + tellEveryMs - performance.now()
-    if (isOther || waitMs <= 0) tellNow()
-    else timer ??= setTimeout(tellNow, waitMs).unref()
+    const waitMs = reportedAtMs + reportEveryMs - performance.now()
+    if (isOther || waitMs <= 0) reportNow()
+    else timer ??= setTimeout(reportNow, waitMs).unref()
   }
 
   return {
@@ -61,8 +63,8 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
       if (deliveredUntilMs > (status.deliveredUntilMs ?? 0)) change({ ...status, deliveredUntilMs })
     },
     well() {
-      const { reason: _, ...told } = status
-      if (status.state !== 'running') change({ ...told, state: 'running' })
+      const { reason: _, ...current } = status
+      if (status.state !== 'running') change({ ...current, state: 'running' })
     },
     degrade(reason) {
       change({ ...status, state: 'degraded', reason: shownText(reason) })
@@ -76,11 +78,11 @@ export function makeStatus(tell: (status: WorkerStatus) => void): Status {
 
 const longestShown = 1_000
 
-/** A sentence as it can be stored and shown anywhere: names that others gave, such as keys, may hold any characters, and many. */
+/** Makes text safe to store and show: names from outside, such as object keys, may contain any characters and be very long. */
 export function shownText(text: string): string {
   const clean = text.toWellFormed().replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
   if (clean.length <= longestShown) return clean
-  // Half of a character that takes two places is not shown.
+  // Removes half of a surrogate pair at the cut.
   return `${clean.slice(0, longestShown - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 

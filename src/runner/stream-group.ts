@@ -1,16 +1,17 @@
-// Records that have been read and go into the next insert together, by partition.
+// Groups the records of the next insert by partition.
+
+import type { DeliveryRange } from '../progress/delivery.ts'
 import type { Batch } from '../sources/source.ts'
-import type { DeliveryRange } from './delivery.ts'
 import type { Rows } from './rows.ts'
 
 export interface StreamGroup {
   readonly isEmpty: boolean
   readonly rowCount: number
   readonly sizeBytes: number
-  /** Infinite as long as it is empty. */
+  /** Infinite while it is empty. */
   dueInMs(): number
   add(batch: Batch, rows: Rows): void
-  /** Ranges by the names of their partitions, the rows in the order of the ranges, and when the newest record came into the source. */
+  /** Ranges sorted by partition, rows in the order of the ranges, and the timestamp of the newest record. */
   take(): { ranges: DeliveryRange[]; parts: Rows[]; newestMs: number | undefined }
 }
 
@@ -40,7 +41,7 @@ export function makeStreamGroup(waitMs: number): StreamGroup {
       const { _timestamp: cameAt } = records?.at(records.length - 1)?.meta ?? {}
       if (cameAt instanceof Date) newestMs = Math.max(newestMs ?? 0, cameAt.getTime())
       const piece = pieces.get(partition)
-      // The batches of a partition follow each other: together they are one range.
+      // The batches of a partition are contiguous, so they form one range.
       if (piece) piece.range.next = next
       else pieces.set(partition, { range: { partition, from, next }, parts: [] })
       pieces.get(partition)?.parts.push(rows)

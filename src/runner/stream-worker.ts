@@ -1,41 +1,41 @@
-// Moves the records of a stream: reads, groups what comes into deliveries, and reads on while they are inserted.
+// Moves the records of a stream: reads, groups records into deliveries, and continues reading while they are inserted.
 //
-// How many inserts are under way: `scaling.concurrency` as the user says. With 0 it is one while the next one is being read, so that
-// the rows of a partition arrive in their order; or two, where the order says nothing to the table. With more than one, a partition
-// can be in several inserts at once; its positions move in order all the same.
+// Concurrent inserts: `scaling.concurrency`. With 0 there is one, so that the rows of a partition arrive in order, or two when the
+// order does not matter to the table. With more than one, a partition can be in several inserts at once; positions still move in order.
 
 import type { RecordEncoder } from '../formats/encode/encoder.ts'
 import { countOf } from '../lib/count-text.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
+import type { StoredDelivery } from '../progress/delivery.ts'
 import { lossText } from '../progress/losses.ts'
 import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
 import { Unrecoverable } from './classify-failure.ts'
-import { type StoredDelivery, tokenOf } from './delivery.ts'
+import { tokenOf } from './delivery-token.ts'
 import { makeDispatch } from './dispatch.ts'
-import { type Left, recover } from './recover.ts'
+import { type Recovered, recover } from './recover.ts'
 import type { Rows } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
 import { timeOf } from './status.ts'
 import { makeStreamGroup } from './stream-group.ts'
 
-/** While everything that was read waits for a free lane. */
+/** Longest read while a batch waits for a free insert. */
 const busyReadMs = 50
 const rebuildReadMs = 5_000
 
-/** Resolves when the worker was told to stop, or when the source has ended. */
+/** Resolves when the worker was stopped, or when the source has ended. */
 export async function moveStream(session: Session): Promise<'stopped' | 'completed'> {
   const encoder = session.encoders.makeRecordEncoder(encoderPartsOf(session.parts))
   try {
-    const left = await recover(
+    const recovered = await recover(
       session,
       async (delivery, use) => use(await rebuild(session, encoder, delivery)),
       async () => 'done',
     )
-    if (!left) return 'stopped'
-    const { slot, slots } = session.parts
-    const selection = { share: { index: slot, count: slots } }
-    return await withReader(session, positionsOf(left.positions), selection, (reader) =>
-      readOn(session, encoder, reader, left),
+    if (!recovered) return 'stopped'
+    const { workerIndex, workerCount } = session.parts
+    const selection = { assignment: { index: workerIndex, count: workerCount } }
+    return await withReader(session, positionsOf(recovered.positions), selection, (reader) =>
+      readOn(session, encoder, reader, recovered),
     )
   } finally {
     await encoder.close()
@@ -46,13 +46,13 @@ async function readOn(
   session: Session,
   encoder: RecordEncoder,
   reader: SourceReader,
-  { positions, nextNumber }: Left,
+  { positions, nextNumber }: Recovered,
 ): Promise<'stopped' | 'completed'> {
-  const { parts, store, settings, stopping, status, times, turn, batchSize, signal } = session
+  const { parts, store, settings, stopping, status, times, builder, batchSize, signal } = session
   const waitMs = settings.streaming_max_insert_wait_ms
-  const dispatch = makeDispatch(session, { firstNumber: nextNumber, inserts: streamLanes(parts.pipe), reader })
-  /** Of the whole pipe, and those of them that are read here. */
-  const placed = new Set(positions.map(({ partition }) => partition))
+  const dispatch = makeDispatch(session, { firstNumber: nextNumber, inserts: streamConcurrency(parts.pipe), reader })
+  /** Partitions with a stored position in the pipe, and those that this worker has read. */
+  const known = new Set(positions.map(({ partition }) => partition))
   const read = new Set<string>()
   let group = makeStreamGroup(waitMs)
 
@@ -63,30 +63,30 @@ async function readOn(
     dispatch.start(tokenOf(parts.pipe.id, ranges), ranges, rows, newestMs)
   }
 
-  /** What was read before is durable first: its positions lie before those that the losses lead to. */
+  /** Waits until earlier records are durable: their positions precede those of the losses. */
   const keepLosses = async (batches: Batch[]): Promise<void> => {
     if (batches.length === 0) return
     if (!group.isEmpty) {
-      await dispatch.lanes.free()
+      await dispatch.limit.free()
       send()
     }
-    await dispatch.lanes.settled()
-    dispatch.lanes.check()
-    // What was given up is sent by the next worker, which finds the losses again.
+    await dispatch.limit.settled()
+    dispatch.limit.check()
+    // When stopping, a delivery may have been given up; the next worker sends it and finds the losses again.
     if (!stopping.aborted) await keepLossesOf(session, batches)
   }
 
   const take = async (batches: Batch[]): Promise<void> => {
     await keepLosses(batches.filter(({ lost }) => lost))
-    // Where a partition begins must be known before anything of it is sent: a later reader would begin elsewhere.
-    const begun = batches.filter(({ partition, lost }) => !lost && !placed.has(partition))
-    if (begun.length > 0) {
-      await store.setPositions(begun.map(({ partition, from }) => ({ partition, position: from })))
-      for (const { partition } of begun) placed.add(partition)
+    // The start position must be stored before anything is sent: a later reader might start elsewhere.
+    const newPartitions = batches.filter(({ partition, lost }) => !lost && !known.has(partition))
+    if (newPartitions.length > 0) {
+      await store.setPositions(newPartitions.map(({ partition, from }) => ({ partition, position: from })))
+      for (const { partition } of newPartitions) known.add(partition)
     }
     for (const batch of batches.filter(({ lost }) => !lost)) {
       read.add(batch.partition)
-      const rows = await turn.build(() => encoder.encode(batch.partition, batch.records ?? [], signal))
+      const rows = await builder.build(() => encoder.encode(batch.partition, batch.records ?? [], signal))
       group.add(batch, rows)
     }
   }
@@ -102,9 +102,9 @@ async function readOn(
       signal: stopping,
     })
     await take(batches)
-    dispatch.lanes.check()
-    if (dispatch.lanes.busyCount === 0) {
-      // What was read is well when it is durable: until then nobody knows whether the engine takes it.
+    dispatch.limit.check()
+    if (dispatch.limit.busyCount === 0) {
+      // Records that wait for an insert are not durable yet: the engine may still reject them.
       if (group.isEmpty) {
         session.well()
         if (reader.lag() === 0) status.delivered(askedAtMs)
@@ -118,11 +118,11 @@ async function readOn(
 
   const loop = async (): Promise<'stopped' | 'completed'> => {
     while (!stopping.aborted) {
-      dispatch.lanes.check()
+      dispatch.limit.check()
       const isFull = group.rowCount >= batchSize.rows || group.sizeBytes >= batchSize.bytes
       const isDue = !group.isEmpty && (isFull || group.dueInMs() <= 0)
-      if (isDue && dispatch.lanes.isFree) send()
-      else if (isFull) await dispatch.lanes.free()
+      if (isDue && dispatch.limit.isFree) send()
+      else if (isFull) await dispatch.limit.free()
       else await readOnce(isDue)
     }
     return 'stopped'
@@ -132,21 +132,21 @@ async function readOn(
       return await loop()
     } catch (error) {
       if (!(error instanceof EndOfInput)) throw error
-      await dispatch.lanes.free()
+      await dispatch.limit.free()
       if (!group.isEmpty) send()
       return 'completed'
     }
   })
 }
 
-export function streamLanes({ scaling: { concurrency }, destination }: LanesOf): number {
+export function streamConcurrency({ scaling: { concurrency }, destination }: ConcurrencyOf): number {
   if (concurrency > 0) return concurrency
   return isOrdered(destination) ? 1 : 2
 }
 
-type LanesOf = Pick<StoredPipe, 'scaling' | 'destination'>
+type ConcurrencyOf = Pick<StoredPipe, 'scaling' | 'destination'>
 
-/** Whether it matters which of two rows comes first: of a table that is not ours nobody knows. */
+/** Whether the order of rows matters to the table. Assumed for a table that Penstock does not manage. */
 function isOrdered({ managedTable, tableDefinition }: StoredPipe['destination']): boolean {
   if (managedTable === false || !tableDefinition) return true
   const { type, versionColumnId } = tableDefinition.engine
@@ -154,13 +154,13 @@ function isOrdered({ managedTable, tableDefinition }: StoredPipe['destination'])
   return type === 'Null'
 }
 
-/** The positions behind the losses, unless others are to be stored. */
+/** Stores the losses with the positions after them, or with the given ones. */
 async function keepLossesOf(
   { store, parts }: Session,
   batches: Batch[],
   positions = batches.map(({ partition, next }) => ({ partition, position: next })),
 ): Promise<void> {
-  // A batch that is read again finds them again.
+  // A batch that is read again finds the same losses; by their key they are counted once.
   const losses = batches.flatMap(({ partition, from, lost }) => (lost ? { ...lost, key: `${partition} ${from}` } : []))
   if (losses.length === 0) return
   await store.keepLosses({ positions, losses })
@@ -171,9 +171,9 @@ async function keepLossesOf(
   }
 }
 
-/** The same records again. */
+/** Reads and encodes the same records again. */
 async function rebuild(session: Session, encoder: RecordEncoder, delivery: StoredDelivery): Promise<Rows> {
-  const { signal, stopping, turn, batchSize } = session
+  const { signal, stopping, builder, batchSize } = session
   const { ranges } = delivery
   const parts = new Map<string, Rows[]>(ranges.map(({ partition }) => [partition, []]))
   const from = Object.fromEntries(ranges.map((range) => [range.partition, range.from]))
@@ -193,14 +193,14 @@ async function rebuild(session: Session, encoder: RecordEncoder, delivery: Store
         for (const { partition, records = [] } of batches) {
           const ofPartition = parts.get(partition)
           if (!ofPartition) throw new Unrecoverable(`the source gave records of ${partition}, which were not asked for`)
-          ofPartition.push(await turn.build(() => encoder.encode(partition, records, signal)))
+          ofPartition.push(await builder.build(() => encoder.encode(partition, records, signal)))
         }
       }
     } catch (error) {
       if (!(error instanceof EndOfInput)) throw error
     }
   })
-  // The range ends where it was to end: its positions are not for now. Whether the engine has its rows, nobody knows.
+  // No positions: the delivery moves them when it is finished. Whether the engine has the lost rows is unknown.
   await keepLossesOf(session, lost, [])
   const encoded = [...parts.values()].flat()
   return encoded.length > 0 ? encoder.join(encoded) : encoder.encode(ranges[0]?.partition ?? '', [], signal)

@@ -1,5 +1,5 @@
-// The places that this runner holds, and what is kept of them in the database. States are kept at once and in the order in which
-// they came; how a place ends is kept before it is forgotten, unless it is another's by then.
+// Workers that this runner holds leases for, and their state in the database. State changes are written immediately and in order.
+// The end of a worker is written before the worker is removed from the pool, unless its lease was lost.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
@@ -7,19 +7,19 @@ import type { WorkerLease } from '../progress/store.ts'
 import { LeasedWorker, type LeasedWorkerEnd, type LeasedWorkerParts, type LeasedWorkerStatus } from './leased-worker.ts'
 import type { RunnerDatabase } from './worker-store.ts'
 
-type Doing = Pick<LeasedWorkerStatus, 'doing' | 'lag' | 'retainedBytes' | 'deliveredUntil'>
+type Activity = Pick<LeasedWorkerStatus, 'doing' | 'lag' | 'retainedBytes' | 'deliveredUntil'>
 
 export interface HeldWorker {
-  place: LeasedWorker
-  /** What its configuration was last read at. */
+  worker: LeasedWorker
+  /** Versions of the pipe and the service whose configuration was read last. */
   version: number
   serviceVersion: number
   ended: Promise<void>
-  /** As it is in the database. */
-  told: LeasedWorkerStatus | undefined
-  telling: Promise<void> | undefined
-  keptDoing: Doing | undefined
-  /** Nothing more is begun here. */
+  /** Status in the database. */
+  reported: LeasedWorkerStatus | undefined
+  reporting: Promise<void> | undefined
+  savedActivity: Activity | undefined
+  /** No replay is started any more. */
   isLeaving: boolean
 }
 
@@ -27,24 +27,24 @@ export interface WorkerPoolParts {
   write: RunnerDatabase['write']
   log: Log
   retryEveryMs: number
-  /** How often what workers do is kept. */
-  doingEveryMs: number
-  /** Ends what is done in a place beside its worker; resolves when that has ended. */
-  stopReplays(place: WorkerLease): Promise<void>
-  /** A place was left: there may be something to do. */
-  left(): void
+  /** How often the activity of workers is saved. */
+  activityEveryMs: number
+  /** Ends the replay that runs under the lease; resolves when it has ended. */
+  stopReplays(lease: WorkerLease): Promise<void>
+  /** Called when a worker has ended: its lease may be free. */
+  onEnd(): void
 }
 
-const keyOf = ({ pipeId, slot }: { pipeId: string; slot: number }): string => `${pipeId}/${slot}`
+const keyOf = ({ pipeId, workerIndex }: { pipeId: string; workerIndex: number }): string => `${pipeId}/${workerIndex}`
 
 export class WorkerPool {
   readonly #parts: WorkerPoolParts
   readonly #held = new Map<string, HeldWorker>()
-  /** Pipes that are being claimed: what the database has of them may not be here yet. */
+  /** Pipes with a claim in progress: the database may contain leases that are not here yet. */
   readonly claiming = new Set<string>()
   #isClosing = false
   #isInTrouble = false
-  #doingsKeptMs = -Infinity
+  #activitySavedMs = -Infinity
   #isSavingActivity = false
 
   constructor(parts: WorkerPoolParts) {
@@ -56,161 +56,161 @@ export class WorkerPool {
   }
 
   has(held: HeldWorker): boolean {
-    return this.#held.get(keyOf(held.place.place)) === held
+    return this.#held.get(keyOf(held.worker.lease)) === held
   }
 
-  find(place: { pipeId: string; slot: number }): HeldWorker | undefined {
-    return this.#held.get(keyOf(place))
+  find(lease: { pipeId: string; workerIndex: number }): HeldWorker | undefined {
+    return this.#held.get(keyOf(lease))
   }
 
-  /** Begins to work in a place that was claimed. */
+  /** Starts a worker under a claimed lease. */
   begin(
     parts: Omit<LeasedWorkerParts, 'changed' | 'log'>,
     versions: { version: number; serviceVersion: number },
   ): void {
-    const place = new LeasedWorker({ ...parts, log: this.#parts.log, changed: () => this.tell(held) })
+    const worker = new LeasedWorker({ ...parts, log: this.#parts.log, changed: () => this.report(held) })
     const { version, serviceVersion } = versions
     const held: HeldWorker = {
-      place,
+      worker,
       version,
       serviceVersion,
       ended: Promise.resolve(),
-      told: undefined,
-      telling: undefined,
-      keptDoing: undefined,
+      reported: undefined,
+      reporting: undefined,
+      savedActivity: undefined,
       isLeaving: false,
     }
-    const before = this.find(place.place)
+    const before = this.find(worker.lease)
     if (before) this.lose(before)
-    this.#held.set(keyOf(place.place), held)
-    held.ended = place
+    this.#held.set(keyOf(worker.lease), held)
+    held.ended = worker
       .run()
       .then((end) => this.#leave(held, end))
-      .catch((error: unknown) => this.#warn('a place of a pipe could not be left', error, place.place))
-      .finally(() => this.#parts.left())
+      .catch((error: unknown) => this.#warn('a lease of a pipe could not be released', error, worker.lease))
+      .finally(() => this.#parts.onEnd())
   }
 
-  /** Ends the work at a boundary. A place where all is done has nobody to stop. */
+  /** Ends the worker at a boundary. A completed worker does not run any more, so only its lease is released. */
   end(held: HeldWorker, options: { isForChange?: boolean } = {}): void {
-    if (held.place.hasCompleted) {
+    if (held.worker.hasCompleted) {
       if (!held.isLeaving) void this.#giveBack(held)
       return
     }
     void this.#stopReplays(held)
-    held.place.stop(options)
+    held.worker.stop(options)
   }
 
-  /** Ends all work, at a boundary where workers come to one in time. Resolves when the places are given back, or nearly so. */
+  /** Ends all workers, at a boundary if they reach one in time. Resolves when leases are released, or after `graceMs`. */
   async close({ stopMs, graceMs }: { stopMs: number; graceMs: number }): Promise<void> {
     this.#isClosing = true
-    const places = this.all
-    for (const { place } of places) place.stop()
-    const ended = Promise.all(places.map((held) => held.ended.then(() => held.telling)))
+    const all = this.all
+    for (const { worker } of all) worker.stop()
+    const ended = Promise.all(all.map((held) => held.ended.then(() => held.reporting)))
     if (await within(ended, stopMs)) return
-    for (const { place } of places) place.abort()
+    for (const { worker } of all) worker.abort()
     await within(ended, graceMs)
   }
 
-  /** It is another's, or may soon be: nothing more is done or written there. */
+  /** The lease is lost, or may be soon: aborts the worker and writes nothing more for it. */
   lose(held: HeldWorker): void {
     void this.#stopReplays(held)
-    held.place.abort()
+    held.worker.abort()
     this.#forget(held)
   }
 
-  /** What fails here is done after the next renewal, which knows the place as one that nobody works in. */
-  async release(place: WorkerLease): Promise<void> {
-    const { organizationId, pipeId, slot, epoch } = place
-    const release = { organizationId, pipeId, places: [{ slot, epoch }], now: new Date().toISOString() }
-    await this.attempt(() => this.#parts.write('releaseWorkers', release, organizationId), place)
+  /** A failed release is repeated after the next renewal, which finds a lease without a worker. */
+  async release(lease: WorkerLease): Promise<void> {
+    const { organizationId, pipeId, workerIndex, epoch } = lease
+    const release = { organizationId, pipeId, leases: [{ workerIndex, epoch }], now: new Date().toISOString() }
+    await this.attempt(() => this.#parts.write('releaseWorkers', release, organizationId), lease)
   }
 
-  tell(held: HeldWorker): void {
-    if (held.telling || !hasOtherState(held)) return
-    held.telling = this.attempt(() => this.#tellAll(held), held.place.place).then(() => {
-      held.telling = undefined
+  report(held: HeldWorker): void {
+    if (held.reporting || !hasNewState(held)) return
+    held.reporting = this.attempt(() => this.#reportAll(held), held.worker.lease).then(() => {
+      held.reporting = undefined
     })
   }
 
-  /** When it is due: keeps what workers do. What cannot be kept of one is tried again, and harms no other. */
+  /** Saves the activity of workers when it is due. A failure for one is retried and does not affect the others. */
   async saveActivity(): Promise<void> {
     const nowMs = performance.now()
-    if (this.#isSavingActivity || nowMs - this.#doingsKeptMs < this.#parts.doingEveryMs) return
+    if (this.#isSavingActivity || nowMs - this.#activitySavedMs < this.#parts.activityEveryMs) return
     this.#isSavingActivity = true
-    this.#doingsKeptMs = nowMs
-    await Promise.all(this.all.filter(hasOtherDoing).map((held) => this.#keepDoing(held)))
+    this.#activitySavedMs = nowMs
+    await Promise.all(this.all.filter(hasNewActivity).map((held) => this.#saveActivityOf(held)))
     this.#isSavingActivity = false
   }
 
-  async #keepDoing(held: HeldWorker): Promise<void> {
-    const { organizationId, pipeId, slot, epoch } = held.place.place
-    const { doing, lag, retainedBytes, deliveredUntil } = held.place.status
-    const kept = { pipeId, slot, epoch, doing, lag, retainedBytes, deliveredUntil }
-    const keep = () => this.#parts.write('keepDoing', kept, organizationId)
-    if (await this.attempt(keep, held.place.place)) held.keptDoing = { doing, lag, retainedBytes, deliveredUntil }
+  async #saveActivityOf(held: HeldWorker): Promise<void> {
+    const { organizationId, pipeId, workerIndex, epoch } = held.worker.lease
+    const { doing, lag, retainedBytes, deliveredUntil } = held.worker.status
+    const activity = { pipeId, slot: workerIndex, epoch, doing, lag, retainedBytes, deliveredUntil }
+    const save = () => this.#parts.write('keepDoing', activity, organizationId)
+    if (await this.attempt(save, held.worker.lease)) held.savedActivity = { doing, lag, retainedBytes, deliveredUntil }
   }
 
-  /** One pipe in trouble must not hold up the others. */
+  /** Logs a failure instead of throwing it: one pipe must not block the others. */
   async attempt(work: () => Promise<unknown>, pipe: { pipeId: string }): Promise<boolean> {
     try {
       await work()
       this.#isInTrouble = false
       return true
     } catch (error) {
-      // Told once, not every second.
-      if (!this.#isInTrouble) this.#warn('something could not be done for a pipe', error, pipe)
+      // Logged once, not every second.
+      if (!this.#isInTrouble) this.#warn('a write for a pipe failed', error, pipe)
       this.#isInTrouble = true
       return false
     }
   }
 
-  async #tellAll(held: HeldWorker): Promise<void> {
-    const { place } = held.place
-    while (this.has(held) && hasOtherState(held)) {
-      const status = held.place.status
+  async #reportAll(held: HeldWorker): Promise<void> {
+    const { lease } = held.worker
+    while (this.has(held) && hasNewState(held)) {
+      const status = held.worker.status
       const { delivery, ...rest } = status
-      const told = {
-        place,
+      const report = {
+        lease,
         ...rest,
         ...(delivery ? { delivery: { delivery: delivery.delivery, reason: reasonOf(delivery) } } : {}),
         now: new Date().toISOString(),
       }
-      if (!(await this.#parts.write('tellWorker', told, place.organizationId))) return this.lose(held)
-      held.told = status
-      held.keptDoing = status
+      if (!(await this.#parts.write('reportWorker', report, lease.organizationId))) return this.lose(held)
+      held.reported = status
+      held.savedActivity = status
     }
   }
 
   async #giveBack(held: HeldWorker): Promise<void> {
     await this.#stopReplays(held)
-    await this.release(held.place.place)
+    await this.release(held.worker.lease)
     this.#forget(held)
   }
 
   #stopReplays(held: HeldWorker): Promise<void> {
     held.isLeaving = true
-    return this.#parts.stopReplays(held.place.place)
+    return this.#parts.stopReplays(held.worker.lease)
   }
 
   async #leave(held: HeldWorker, end: LeasedWorkerEnd): Promise<void> {
     if (end.end === 'completed') {
       held.isLeaving = false
-      return this.tell(held)
+      return this.report(held)
     }
     await this.#stopReplays(held)
     if (end.end === 'failed') await this.#fail(held, end)
-    else if (end.end === 'stopped' || this.#isClosing) await this.release(held.place.place)
+    else if (end.end === 'stopped' || this.#isClosing) await this.release(held.worker.lease)
     this.#forget(held)
   }
 
-  /** Until it is kept, or the place is another's. */
+  /** Retries until the failure is written or the lease is lost. */
   async #fail(held: HeldWorker, { state, reason }: Extract<LeasedWorkerEnd, { end: 'failed' }>): Promise<void> {
-    const { organizationId, pipeId, slot, epoch } = held.place.place
+    const { organizationId, pipeId, workerIndex, epoch } = held.worker.lease
     while (this.has(held)) {
       const now = new Date().toISOString()
-      const failure = { organizationId, pipeId, place: { slot, epoch }, state, reason, now }
+      const failure = { organizationId, pipeId, lease: { workerIndex, epoch }, state, reason, now }
       const fail = () => this.#parts.write('failPipe', failure, organizationId)
-      if ((await this.attempt(fail, held.place.place)) || this.#isClosing) return
+      if ((await this.attempt(fail, held.worker.lease)) || this.#isClosing) return
       await sleep(this.#parts.retryEveryMs, undefined, { ref: false })
     }
   }
@@ -220,20 +220,20 @@ export class WorkerPool {
   }
 
   #forget(held: HeldWorker): void {
-    if (this.has(held)) this.#held.delete(keyOf(held.place.place))
+    if (this.has(held)) this.#held.delete(keyOf(held.worker.lease))
   }
 }
 
-function hasOtherState({ place, told }: HeldWorker): boolean {
-  const { state, reason, phase, pipeVersion, delivery } = place.status
-  if (!told) return state !== 'starting' || phase !== null || delivery !== undefined
+function hasNewState({ worker, reported }: HeldWorker): boolean {
+  const { state, reason, phase, pipeVersion, delivery } = worker.status
+  if (!reported) return state !== 'starting' || phase !== null || delivery !== undefined
   return (
-    told.state !== state ||
-    told.reason !== reason ||
-    told.phase !== phase ||
-    told.pipeVersion !== pipeVersion ||
-    told.delivery?.delivery !== delivery?.delivery ||
-    reasonOf(told.delivery) !== reasonOf(delivery)
+    reported.state !== state ||
+    reported.reason !== reason ||
+    reported.phase !== phase ||
+    reported.pipeVersion !== pipeVersion ||
+    reported.delivery?.delivery !== delivery?.delivery ||
+    reasonOf(reported.delivery) !== reasonOf(delivery)
   )
 }
 
@@ -241,18 +241,18 @@ function reasonOf(delivery: LeasedWorkerStatus['delivery']): string | null {
   return delivery && 'reason' in delivery ? delivery.reason : null
 }
 
-function hasOtherDoing({ place, keptDoing }: HeldWorker): boolean {
-  const { doing, lag, retainedBytes, deliveredUntil } = place.status
-  if (keptDoing?.doing !== doing || keptDoing.lag !== lag || keptDoing.retainedBytes !== retainedBytes) return true
-  if (deliveredUntil === null || keptDoing.deliveredUntil === null) return keptDoing.deliveredUntil !== deliveredUntil
-  // It moves all the time: a pipe that waits for records is not to be written each second.
-  return Date.parse(deliveredUntil) - Date.parse(keptDoing.deliveredUntil) >= deliveredEveryMs
+function hasNewActivity({ worker, savedActivity: saved }: HeldWorker): boolean {
+  const { doing, lag, retainedBytes, deliveredUntil } = worker.status
+  if (saved?.doing !== doing || saved.lag !== lag || saved.retainedBytes !== retainedBytes) return true
+  if (deliveredUntil === null || saved.deliveredUntil === null) return saved.deliveredUntil !== deliveredUntil
+  // It advances all the time; a pipe that waits for records is not written every second.
+  return Date.parse(deliveredUntil) - Date.parse(saved.deliveredUntil) >= deliveredEveryMs
 }
 
-/** `freshnessSeconds` is late by so much at most. */
+/** Longest delay of `freshnessSeconds`. */
 const deliveredEveryMs = 5_000
 
-/** Whether it came to its end in time. */
+/** Whether the work ended in time. */
 export async function within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   const limit = new AbortController()
   const late = sleep(limitMs, false, { signal: limit.signal }).catch(() => false)

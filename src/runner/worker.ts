@@ -1,98 +1,83 @@
-// The contract between the runner, which decides who works on what, and a worker, which moves the rows of one share of one pipe.
+// Interface between the runner, which assigns work, and a worker, which moves the rows of one part of one pipe.
 import type { Sink } from '../engine/engine.ts'
+import type { RejectedRow } from '../engine/rejected-row.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
-import type { SourceSecrets } from '../pipes/pipe-source.ts'
+import type { Claim, NewDelivery, StoredDelivery, StoredPosition } from '../progress/delivery.ts'
+import type { CounterChanges } from '../progress/pipe-counters.ts'
+import type { WorkerPhase } from '../progress/settled-state.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import type { LostRecords, ReadableSource, SourceContext } from '../sources/source.ts'
-import type { NewDelivery, RefusedRow, StoredDelivery, StoredPosition } from './delivery.ts'
 import type { TableStore } from './postgres/table-store.ts'
 
-/** What a worker did since it last told; added up in the database in the same transaction as the positions. */
-export interface CounterChanges {
-  rowsRead: number
-  bytesRead: number
-  rowsWritten: number
-  bytesWritten: number
-  rowsRefused: number
-  /** Of those that were refused before: what a replay has put right. */
-  rowsReplayed: number
-  inserts: number
-  retries: number
-}
-
-/** Somebody else has the place of this worker, or the pipe is gone: nothing more may be written or sent. */
+/** Another worker has the lease, or the pipe was deleted: nothing more may be written or sent. */
 export class LeaseLost extends Error {
   constructor() {
-    super('the place of this worker was taken')
+    super('another worker has the lease of this one')
     this.name = 'LeaseLost'
   }
 }
 
-/** `finished`: all of it is durable, and nothing is to be done. */
-export type Claim = 'mine' | 'others' | 'finished'
-
-/** What a worker keeps in the database. Everything that writes rejects with LeaseLost when another has its place. */
+/** State of a worker in the database. Writes reject with LeaseLost when another worker has the lease. */
 export interface WorkerStore {
-  /** Of the whole pipe, without partitions that are finished. */
+  /** Of the whole pipe, without finished partitions. */
   listPositions(): Promise<StoredPosition[]>
-  /** Of the whole pipe, in the order in which they were made. */
+  /** Of the whole pipe, in the order of creation. */
   listDeliveries(): Promise<StoredDelivery[]>
-  /** Positions that are known before anything was read, such as the end of a stream that is read from its end. */
+  /** Stores positions that are known before anything is read, such as the end of a stream that is read from its end. */
   setPositions(positions: StoredPosition[]): Promise<void>
-  /** Keeps that records are missing for good, and with it the positions behind them. */
+  /** Stores that records are lost, together with the positions after them. */
   keepLosses(change: { positions: StoredPosition[]; losses: LostRecords[] }): Promise<void>
-  /** Takes the partitions that nobody has in the name of this worker, for good. Says of each of them, in their order, whose it is. */
+  /** Claims free partitions for this worker, permanently. Returns the owner of each partition, in the given order. */
   claim(partitions: string[]): Promise<Claim[]>
-  /** Before the first byte of it is sent. */
+  /** Records a delivery before its first byte is sent. */
   begin(delivery: NewDelivery): Promise<void>
-  /** Before what is left of the delivery is sent. */
-  refuse(deliveryId: string, badRows: RefusedRow[]): Promise<void>
-  /** The engine has them. `behind` are deliveries that the positions include now; `done` are those that wait for an earlier one. */
+  /** Records rejected rows before the remaining rows are sent. */
+  reject(deliveryId: string, badRows: RejectedRow[]): Promise<void>
+  /** Finishes stored deliveries. `behind`: the positions include them now. `done`: they wait for an earlier delivery. */
   finish(change: {
     done: string[]
     behind: string[]
     positions: StoredPosition[]
-    figures: CounterChanges
+    counters: CounterChanges
   }): Promise<void>
 }
 
-export type WorkerPhase = 'setup' | 'snapshot' | 'resync'
-
-/** What a worker tells of itself whenever it changes. */
+/** Status report of a worker. */
 export interface WorkerStatus {
   state: 'starting' | 'running' | 'degraded'
-  /** Why it is degraded, as a sentence. */
+  /** Why it is degraded, as a readable text. */
   reason?: string
-  /** What it is doing now, as a sentence. */
+  /** Present activity, as a readable text. */
   doing: string
   lag?: number | undefined
-  /** Of a pipe with tables, what it does before it merely follows its source, or beside that. */
+  /** Only for postgres pipes: work before or beside CDC. */
   phase?: WorkerPhase | undefined
-  /** Log that the source keeps for the pipe, as far as anybody knows. */
+  /** Bytes of log that the source retains for the pipe, if known. */
   retainedBytes?: number | undefined
-  /** Since 1970: up to this moment the source is delivered, as far as anybody knows. */
+  /** Unix time in ms up to which the source is delivered, if known. */
   deliveredUntilMs?: number | undefined
 }
 
-/** How a worker ends. `failed`: only the user can help, and why. */
+/** How a worker ends. `failed`: the user has to fix the reason. */
 export type WorkerEnd = { end: 'stopped' | 'completed' | 'lost' } | { end: 'failed'; reason: string }
 
-/** What workers of all kinds are made of. */
+/** Parts of workers of all kinds. */
 export interface CommonParts {
   pipe: StoredPipe
   secrets: SourceSecrets
-  slot: number
-  slots: number
-  /** With `slot` unique among all workers there ever were of the pipe. */
+  workerIndex: number
+  workerCount: number
+  /** Together with `workerIndex` unique among all workers that the pipe ever had. */
   epoch: number
   store: WorkerStore
   tables: TableStore
   egress: Egress
-  /** For what the encoding of records reaches, such as a schema registry. */
+  /** For services that encoding needs, such as a schema registry. */
   context: Omit<SourceContext, 'organizationId'>
   log: Log
-  tell(status: WorkerStatus): void
+  report(status: WorkerStatus): void
 }
 
 export interface WorkerParts extends CommonParts {
@@ -101,12 +86,15 @@ export interface WorkerParts extends CommonParts {
 }
 
 export interface Worker {
-  /** Connects to the source and the engine and makes the table ready, without moving anything. Rejects with NotConnected, ProbeFailure or EngineError. */
+  /**
+   * Connects to the source and the engine and prepares the table, without moving rows.
+   * Rejects with NotConnected, ProbeFailure or EngineError.
+   */
   prepare(): Promise<void>
-  /** Moves rows until it ends. Rejects only because of a defect of ours: whoever calls may begin anew. */
+  /** Moves rows until it ends. Rejects only on a defect of Penstock; a new worker may be started then. */
   run(): Promise<WorkerEnd>
-  /** Ends `run` when what was sent is durable. */
+  /** Ends `run` when all sent rows are durable. */
   stop(): void
-  /** Ends `run` at once, whatever is under way. */
+  /** Ends `run` at once, also in the middle of an insert. */
   abort(): void
 }

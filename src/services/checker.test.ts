@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startEngine, type TestEngine } from '../../test/engine.ts'
-import { onBothDatabases } from '../../test/harness.ts'
+import { startEngine, type TestEngine } from '../../test/fakes/engine.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { type App, openApp } from '../app.ts'
 import { checkEngine, type EngineCheck } from '../engine/check.ts'
 import { Egress } from '../lib/egress.ts'
@@ -22,7 +22,7 @@ describe('stateAfter', () => {
   })
   const after = (known: CheckedState, ...checks: EngineCheck[]) => checks.reduce(stateAfter, known)
 
-  it('runs as soon as the engine answers, whatever was before', () => {
+  it('runs as soon as the engine answers, whatever the previous state was', () => {
     for (const state of ['provisioning', 'running', 'degraded', 'failed', 'stopped'] as const) {
       const known = { state, stateReason: 'x', engineVersion: null, failedChecks: 3 }
       assert.deepEqual(after(known, { version: '2.3' }), { ...running, engineVersion: '2.3' })
@@ -64,7 +64,7 @@ describe('stateAfter', () => {
     assert.equal(after(running, late, { version: '1.2' }, late).failedChecks, 1)
   })
 
-  it('stays as it is while the same goes on', () => {
+  it('stays the same while the result stays the same', () => {
     const refused = fail('refused')
     const stopped = after(running, refused, refused, refused)
     assert.deepEqual(after(stopped, refused, refused), stopped)
@@ -78,7 +78,7 @@ onBothDatabases('ServiceChecker', (app) => {
     engine.password = 'opens'
   })
   beforeEach(async () => {
-    // Those of the harness are not to be checked, nor those of earlier tests, which are due again after 30 seconds.
+    // Excludes services of the harness and of earlier tests, which are due again after 30 seconds.
     await app().query('UPDATE services SET endpoint_url = NULL')
   })
   after(() => engine.stop())
@@ -134,7 +134,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await checker.settled()
   }
 
-  it('checks what is due, once, and keeps what it found', async () => {
+  it('checks services that are due once, and stores the result', async () => {
     const service = await addService()
     const checker = makeChecker()
     const asked = engine.asked
@@ -145,7 +145,7 @@ onBothDatabases('ServiceChecker', (app) => {
     assert.equal(found.state_reason, null)
     assert.equal(found.engine_version, '26.5.1.882')
     assert.equal(found.version, 1)
-    // It looked at some moment between the two.
+    // The check began between the two times.
     const lookedAtMs = Date.parse(found.next_check_at) - 30_000
     assert.ok(lookedAtMs >= started && lookedAtMs <= Date.now(), found.next_check_at)
     await round(checker)
@@ -190,7 +190,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await engine.start()
     assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
     engine.answer = 'error'
-    const error = `the engine at 127.0.0.1:${engine.port} has too little memory for this at the moment (its error 241)`
+    const error = `the engine at 127.0.0.1:${engine.port} has too little memory for this right now (its error 241)`
     for (const [state, failed] of [
       ['degraded', 1],
       ['degraded', 2],
@@ -203,7 +203,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await checker.stop()
   })
 
-  it('checks an engine that does not answer again after seconds, and one that refuses the password as usual', async () => {
+  it('checks an engine that does not answer again after seconds, and one that refuses the password after 30 seconds', async () => {
     const delays = async (check: EngineCheck): Promise<number[]> => {
       const service = await addService('opens', 'http://away.example:8123')
       await app().query(`UPDATE services SET engine_version = '1.2', state = 'running' WHERE id = '${service.id}'`)
@@ -216,7 +216,7 @@ onBothDatabases('ServiceChecker', (app) => {
         const { next_check_at } = await service.row()
         const tookMs = Date.now() - beganMs
         const delayMs = Date.parse(next_check_at) - beganMs
-        // Counted from some time within the round.
+        // The delay is counted from a time within the round.
         found.push(
           [1_000, 2_000, 5_000, 30_000].find((usual) => delayMs >= usual && delayMs <= usual + tookMs) ?? delayMs,
         )
@@ -230,7 +230,7 @@ onBothDatabases('ServiceChecker', (app) => {
     assert.deepEqual(await delays({ version: '1.2' }), [30_000, 30_000, 30_000, 30_000])
   })
 
-  it('is told by pipes: one that writes makes it run at once, one that cannot has it checked at once', async () => {
+  it('follows reports of pipes: a success sets the service to running at once, a failure triggers a check', async () => {
     const service = await addService()
     const checker = makeChecker()
     await round(checker)
@@ -239,14 +239,14 @@ onBothDatabases('ServiceChecker', (app) => {
     const reports = () =>
       makeEngineReports({
         reader: database.reader,
-        write: async (told) => {
+        write: async (report) => {
           written++
-          await database.write('reportEngine', told, told.organizationId)
+          await database.write('reportEngine', report, report.organizationId)
         },
         log: new Log('silent'),
       })
     const { organizationId, id: serviceId } = service
-    const told = async (outcome: 'answered' | 'failed', url = engine.url, report = reports()) => {
+    const afterReport = async (outcome: 'answered' | 'failed', url = engine.url, report = reports()) => {
       const before = written
       // What was written around Penstock in this turn is seen in the next.
       await sleep(1)
@@ -255,9 +255,9 @@ onBothDatabases('ServiceChecker', (app) => {
       return { state, state_reason, isDue: next_check_at <= new Date().toISOString(), writes: written - before }
     }
     const runs = { state: 'running', state_reason: null, isDue: false }
-    assert.deepEqual(await told('answered'), { ...runs, writes: 0 })
-    assert.deepEqual(await told('failed', 'http://other.example:8123'), { ...runs, writes: 0 })
-    assert.deepEqual(await told('failed'), { ...runs, isDue: true, writes: 1 })
+    assert.deepEqual(await afterReport('answered'), { ...runs, writes: 0 })
+    assert.deepEqual(await afterReport('failed', 'http://other.example:8123'), { ...runs, writes: 0 })
+    assert.deepEqual(await afterReport('failed'), { ...runs, isDue: true, writes: 1 })
     await engine.stop()
     for (let count = 0; count < 3; count++) {
       await service.makeDue()
@@ -265,10 +265,10 @@ onBothDatabases('ServiceChecker', (app) => {
     }
     const { state } = await service.row()
     assert.equal(state, 'stopped')
-    assert.equal((await told('failed')).writes, 0)
+    assert.equal((await afterReport('failed')).writes, 0)
     await engine.start()
-    assert.equal((await told('answered', 'http://other.example:8123')).state, 'stopped')
-    assert.deepEqual(await told('answered'), { ...runs, writes: 1 })
+    assert.equal((await afterReport('answered', 'http://other.example:8123')).state, 'stopped')
+    assert.deepEqual(await afterReport('answered'), { ...runs, writes: 1 })
     await checker.stop()
   })
 
@@ -282,11 +282,14 @@ onBothDatabases('ServiceChecker', (app) => {
     assert.equal((await wrong.row()).state, 'failed')
     assert.match((await wrong.row()).state_reason!, /refused the user name or the password$/)
     assert.equal((await swapped.row()).state, 'failed')
-    assert.equal((await swapped.row()).state_reason, 'the stored password cannot be opened; set endpoint.password anew')
+    assert.equal(
+      (await swapped.row()).state_reason,
+      'the stored password cannot be opened; set endpoint.password again',
+    )
     await checker.stop()
   })
 
-  it('drops what it found when the service was changed meanwhile', async () => {
+  it('discards the result when the service was changed during the check', async () => {
     const service = await addService()
     const checker = makeChecker(async () => {
       await app().query(`UPDATE services SET version = version + 1 WHERE id = '${service.id}'`)
@@ -297,7 +300,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await checker.stop()
   })
 
-  it('drops what it found when a pipe has learned more of the engine meanwhile', async () => {
+  it('discards the result when a pipe reported the engine during the check', async () => {
     const service = await addService()
     const { id: serviceId, organizationId } = service
     for (const [state, failedChecks] of [
@@ -310,14 +313,14 @@ onBothDatabases('ServiceChecker', (app) => {
          WHERE id = '${serviceId}'`,
       )
       const checker = makeChecker(async () => {
-        const told = {
+        const report = {
           organizationId,
           serviceId,
           url: engine.url,
           outcome: 'answered',
           now: new Date().toISOString(),
         } as const
-        await app().app.database.write('reportEngine', told, organizationId)
+        await app().app.database.write('reportEngine', report, organizationId)
         return { failure: 'refused', reason: 'nothing accepts connections' }
       })
       await round(checker)
@@ -340,7 +343,7 @@ onBothDatabases('ServiceChecker', (app) => {
       await sleep(1)
       return { version: '1.2.3' }
     }
-    // Only on PostgreSQL may there be another process.
+    // Only PostgreSQL allows another process.
     const second =
       app().dialect === 'postgres'
         ? await openApp(app().config, { log: new Log('silent'), mayCreateKeys: false, onFatal: () => undefined })
@@ -360,7 +363,7 @@ onBothDatabases('ServiceChecker', (app) => {
     const { promise: areEight, resolve } = Promise.withResolvers<void>()
     const checker = makeChecker(async () => {
       most = Math.max(most, ++underWay)
-      // The first ones wait for each other, however far apart they begin; then there is time for a ninth.
+      // The first ones wait for each other, however far apart they begin; a ninth would begin in the time after that.
       if (most >= 8) resolve()
       await areEight
       await sleep(50)
@@ -374,7 +377,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await checker.stop()
   })
 
-  it('checks two services of an organization at once: its silent hosts do not hold up the others', async () => {
+  it('checks two services of an organization at once, so that its silent hosts do not delay the others', async () => {
     const { organizationId } = await app().addOrganization()
     for (let index = 0; index < 10; index++) {
       await addService('opens', `http://silent-${index}.example:8123`, organizationId)
@@ -393,7 +396,7 @@ onBothDatabases('ServiceChecker', (app) => {
     const started = Date.now()
     const seenOf = (kind: string) => seen.filter((host) => host.startsWith(kind)).length
     while (seenOf('quick') + seenOf('silent') < 14 && Date.now() - started < 60_000) await sleep(5)
-    // Long enough for one more look, which must find nothing to do.
+    // Long enough for another lookup, which must find nothing due.
     await sleep(50)
     assert.equal(seenOf('quick'), 12)
     assert.equal(seenOf('silent'), 2)
@@ -405,7 +408,7 @@ onBothDatabases('ServiceChecker', (app) => {
     await checker.stop()
   })
 
-  it('serves the organizations in turn', async () => {
+  it('serves the organizations round-robin', async () => {
     const organizations: string[] = []
     for (let index = 0; index < 12; index++) {
       const { organizationId } = await app().addOrganization()
@@ -420,11 +423,11 @@ onBothDatabases('ServiceChecker', (app) => {
     })
     await round(checker)
     assert.equal(seen.length, 48)
-    const place = (organization: string, nth: number) =>
+    const positionOf = (organization: string, nth: number) =>
       seen.flatMap((name, index) => (name === organization ? [index] : []))[nth - 1]!
     const names = organizations.map((_, index) => `of-${index}`)
-    const lastToBegin = Math.max(...names.map((name) => place(name, 1)))
-    for (const name of names) assert.ok(place(name, 3) > lastToBegin, seen.join(' '))
+    const lastToBegin = Math.max(...names.map((name) => positionOf(name, 1)))
+    for (const name of names) assert.ok(positionOf(name, 3) > lastToBegin, seen.join(' '))
     await checker.stop()
   })
 
@@ -471,7 +474,7 @@ onBothDatabases('ServiceChecker', (app) => {
     while (engine.asked === asked) await sleep(2)
     const started = Date.now()
     await checker.stop()
-    // The engine is given 20 seconds.
+    // The timeout of the engine is 20 seconds.
     assert.ok(Date.now() - started < 10_000)
     assert.equal((await service.row()).state, 'provisioning')
     engine.answer = 'version'

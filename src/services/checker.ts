@@ -1,6 +1,5 @@
-// Keeps the state of services true: asks every engine every 30 seconds, at once when its service is new or was changed, and after a
-// second when it has failed.
-// Several processes share the work: who moves `next_check_at` on does the check.
+// Health checks of engines: every 30 seconds, at once when a service is new or was changed, and after seconds when a check has failed.
+// Several processes share the checks: the one that moves `next_check_at` forward does the check.
 import type { Sql } from '../database/sql.ts'
 import type { EngineAccess, EngineCheck } from '../engine/check.ts'
 import { describeError } from '../lib/describe-error.ts'
@@ -19,16 +18,16 @@ import {
 const checkEveryMs = 30_000
 const lookEveryMs = 1_000
 const maxConcurrentChecks = 8
-/** So that the silent hosts of one organization do not hold up the others. */
+/** Prevents hosts of one organization that do not respond from delaying the checks of others. */
 const maxConcurrentChecksOfOrganization = 2
-/** After one failed check, two in a row, and more. Whoever waits for an engine to come back need not wait long. */
+/** Delay after one failed check, after two, and after more. Short, so that recovery is detected quickly. */
 const recheckAfterMs = [1_000, 2_000, 5_000] as const
-/** So many failed checks in a row, and a service that was running is not any more. */
+/** Failed checks in a row after which a running service is failed or stopped. */
 const failedChecksToFail = 3
 
 export interface CheckerParts {
   reader: Sql
-  /** The named writes of the database; they run in the lane of the organization. */
+  /** Named writes of the database, serialized by organization. */
   claim(claim: ServiceClaim): Promise<ClaimedService[]>
   record(record: ServiceCheckRecord): Promise<unknown>
   check(engine: EngineAccess, signal: AbortSignal): Promise<EngineCheck>
@@ -39,13 +38,13 @@ export interface CheckerParts {
 export class ServiceChecker {
   readonly #parts: CheckerParts
   readonly #stopping = new AbortController()
-  /** With the organization that each is for. */
-  readonly #underWay = new Map<Promise<void>, string>()
+  /** Running checks, with their organization. */
+  readonly #runningChecks = new Map<Promise<void>, string>()
   #lastServed = ''
   #timer: NodeJS.Timeout | undefined
   #looking: Promise<void> | undefined
   #lookAgain = false
-  #inTrouble = false
+  #isFailing = false
 
   constructor(parts: CheckerParts) {
     this.#parts = parts
@@ -57,7 +56,7 @@ export class ServiceChecker {
     this.poke()
   }
 
-  /** Looks for services that are due, now. */
+  /** Starts the checks that are due now. */
   poke(): void {
     if (this.#stopping.signal.aborted) return
     if (this.#looking) {
@@ -71,12 +70,13 @@ export class ServiceChecker {
     })
   }
 
-  /** Resolves when nothing is due any more and nothing is being checked. */
+  /** Resolves when no check is due or running. */
   async settled(): Promise<void> {
-    while (this.#looking || this.#underWay.size > 0) await Promise.all([this.#looking, ...this.#underWay.keys()])
+    while (this.#looking || this.#runningChecks.size > 0)
+      await Promise.all([this.#looking, ...this.#runningChecks.keys()])
   }
 
-  /** Breaks off what is under way; what it would have found is found by the next one who looks. */
+  /** Aborts running checks; the next process repeats them. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     this.#stopping.abort()
@@ -85,54 +85,54 @@ export class ServiceChecker {
 
   async #look(): Promise<void> {
     try {
-      if (this.#underWay.size >= maxConcurrentChecks) return
+      if (this.#runningChecks.size >= maxConcurrentChecks) return
       const nowMs = Date.now()
       const now = new Date(nowMs).toISOString()
       const nextCheckAt = new Date(nowMs + checkEveryMs).toISOString()
       const horizon = new Date(nowMs + 2 * checkEveryMs).toISOString()
-      // As many organizations as can have checks under way, and as many again as there may be room for.
+      // Organizations with running checks take at most half of these, so that enough others remain.
       const limit = 2 * maxConcurrentChecks
       const due = await dueOrganizations(this.#parts.reader, { now, horizon, after: this.#lastServed, limit })
       if (this.#stopping.signal.aborted) return
-      const claims = [...this.#shareOut(due)].map(async ([organizationId, limit]) => {
+      const claims = [...this.#allocate(due)].map(async ([organizationId, limit]) => {
         const claimed = await this.#parts.claim({ organizationId, now, horizon, nextCheckAt, limit })
         for (const service of claimed) this.#begin(service)
       })
       await Promise.all(claims)
-      this.#inTrouble = false
+      this.#isFailing = false
     } catch (error) {
-      // Told once, not every second.
-      if (!this.#inTrouble) this.#warn('services could not be looked up for their checks', error)
-      this.#inTrouble = true
+      // Logged once, not every second.
+      if (!this.#isFailing) this.#warn('services could not be looked up for their checks', error)
+      this.#isFailing = true
     }
   }
 
-  /** How many services of each organization to check: one of each in turn, as long as there is room. */
-  #shareOut(due: Map<string, number>): Map<string, number> {
-    const underWay = [...this.#underWay.values()]
-    const shares = new Map<string, number>()
-    let free = maxConcurrentChecks - underWay.length
+  /** Number of services to check per organization, allocated round-robin within the limits. */
+  #allocate(due: Map<string, number>): Map<string, number> {
+    const runningChecks = [...this.#runningChecks.values()]
+    const limits = new Map<string, number>()
+    let free = maxConcurrentChecks - runningChecks.length
     for (let round = 1; round <= maxConcurrentChecksOfOrganization; round++) {
       for (const [id, count] of due) {
-        const has = underWay.filter((organizationId) => organizationId === id).length
+        const has = runningChecks.filter((organizationId) => organizationId === id).length
         if (free === 0 || count < round || has + round > maxConcurrentChecksOfOrganization) continue
-        shares.set(id, round)
+        limits.set(id, round)
         this.#lastServed = id
         free--
       }
     }
-    return shares
+    return limits
   }
 
   #begin(service: ClaimedService): void {
     const check = this.#check(service)
       .catch((error: unknown) => this.#warn('the check of a service failed', error))
       .finally(() => {
-        this.#underWay.delete(check)
-        // There may be more that are due than there was room for.
+        this.#runningChecks.delete(check)
+        // More checks may be due than could run at once.
         this.poke()
       })
-    this.#underWay.set(check, service.organizationId)
+    this.#runningChecks.set(check, service.organizationId)
   }
 
   async #check(service: ClaimedService): Promise<void> {
@@ -140,9 +140,11 @@ export class ServiceChecker {
     const outcome = await this.#ask(service, signal)
     if (signal.aborted) return
     const found = stateAfter(service.known, outcome)
-    const isNews = (Object.keys(found) as (keyof CheckedState)[]).some((field) => found[field] !== service.known[field])
+    const isChanged = (Object.keys(found) as (keyof CheckedState)[]).some(
+      (field) => found[field] !== service.known[field],
+    )
     const nextCheckMs = nextCheckAfterMs(outcome, found)
-    if (!isNews && nextCheckMs === checkEveryMs) return
+    if (!isChanged && nextCheckMs === checkEveryMs) return
     const { id: serviceId, organizationId, version } = service
     const nextCheckAt = new Date(Date.now() + nextCheckMs).toISOString()
     await this.#parts.record({ organizationId, serviceId, version, known: service.known, ...found, nextCheckAt })
@@ -156,7 +158,7 @@ export class ServiceChecker {
     } catch (error) {
       if (!(error instanceof VaultError)) throw error
       this.#warn('the password of a service cannot be opened', error)
-      return { failure: 'authentication', reason: 'the stored password cannot be opened; set endpoint.password anew' }
+      return { failure: 'authentication', reason: 'the stored password cannot be opened; set endpoint.password again' }
     }
     return this.#parts.check({ protocol, host, port, username: service.username, password }, signal)
   }
@@ -166,13 +168,13 @@ export class ServiceChecker {
   }
 }
 
-/** What refuses our password, or is denied to us, changes by somebody's hand. */
+/** No short delay for a refused password or a denied address: these need a change by an operator. */
 function nextCheckAfterMs(check: EngineCheck, { failedChecks }: CheckedState): number {
   if ('version' in check || check.failure === 'authentication' || check.failure === 'denied') return checkEveryMs
   return recheckAfterMs[failedChecks - 1] ?? recheckAfterMs[0]
 }
 
-/** What is known of an engine after one more check of it (docs/contract.md, services). */
+/** State of a service after a check (docs/contract.md, services). */
 export function stateAfter(known: CheckedState, check: EngineCheck): CheckedState {
   if ('version' in check) {
     return { state: 'running', stateReason: null, engineVersion: check.version, failedChecks: 0 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startEngine } from '../../test/engine.ts'
-import { onBothDatabases, type RequestOptions } from '../../test/harness.ts'
+import { startEngine } from '../../test/fakes/engine.ts'
+import { onBothDatabases, type RequestOptions } from '../../test/harness/test-app.ts'
 
 const body = {
   name: 'analytics',
@@ -58,7 +58,7 @@ onBothDatabases('createService', (app) => {
       assert.deepEqual((await get(id)).body.result, answer.result)
     })
 
-    it('understands URLs, with the ports of ClickHouse unless told', async () => {
+    it('accepts URLs, with the default ports of ClickHouse', async () => {
       const { create } = await setUp()
       for (const [url, protocol, host, port] of [
         ['http://clickhouse', 'http', 'clickhouse', 8123],
@@ -82,8 +82,8 @@ onBothDatabases('createService', (app) => {
       assert.ok(!text.includes('pa55'))
       const [row] = await app().query<{ endpoint_password: string }>(`SELECT * FROM services WHERE id = '${id}'`)
       assert.ok(!JSON.stringify(row).includes('pa55'))
-      const place = { organizationId, table: 'services', row: id, field: 'endpoint_password' }
-      assert.equal(app().app.vault.open(row!.endpoint_password, place), 'pa55 wörd')
+      const context = { organizationId, table: 'services', row: id, field: 'endpoint_password' }
+      assert.equal(app().app.vault.open(row!.endpoint_password, context), 'pa55 wörd')
       assert.ok(!JSON.stringify(await activities()).includes('pa55'))
     })
 
@@ -108,7 +108,7 @@ onBothDatabases('createService', (app) => {
       ])
     })
 
-    it('takes the longest and the shortest, and the same name again', async () => {
+    it('accepts the longest and the shortest values, and the same name again', async () => {
       const { create, stored } = await setUp()
       const longest = {
         name: '名'.repeat(50),
@@ -137,7 +137,7 @@ onBothDatabases('createService', (app) => {
   })
 
   describe('400', () => {
-    it('names every field that is missing, unknown or does not fit, all at once', async () => {
+    it('names every missing, unknown or invalid field at once', async () => {
       const { create, stored, activities } = await setUp()
       const empty = await create({})
       assert.equal(empty.status, 400)
@@ -179,7 +179,7 @@ onBothDatabases('createService', (app) => {
       assert.deepEqual(await activities(), [])
     })
 
-    it('refuses URLs that are more, less or other than a host and a port', async () => {
+    it('rejects URLs that are not exactly a host and a port', async () => {
       const { create } = await setUp()
       for (const url of [
         'clickhouse',
@@ -237,7 +237,7 @@ onBothDatabases('createService', (app) => {
 onBothDatabases(
   'services with checks',
   (app) => {
-    it('tell the truth within a second of being created or changed', async () => {
+    it('have a checked state within a second of being created or changed', async () => {
       const engine = await startEngine()
       engine.password = 'opens'
       await app().query('UPDATE services SET endpoint_url = NULL')
@@ -248,7 +248,7 @@ onBothDatabases(
       assert.equal(created.body.result.state, 'provisioning')
       const path = `${url}/${created.body.result.id}`
       const settled = async () => {
-        // Nothing looks every second here: what is not checked at once is never checked.
+        // There is no periodic lookup here: only immediate checks run.
         for (let tries = 0; tries < 3_000; tries++) {
           const { body: answer, headers } = await app().request('GET', path, { key: admin })
           if (answer.result.state !== 'provisioning') return { ...answer.result, etag: headers.etag }

@@ -22,8 +22,8 @@ export const createService = operation({
   tag: 'Service',
   summary: 'Create service',
   description:
-    'Registers an engine that is already running. It is checked at once: the answer says `provisioning`, and a moment later ' +
-    'the service says whether the engine answers and lets us in. The password is stored sealed and never shown.',
+    'Registers an engine that is already running. It is checked at once: the answer has the state `provisioning`, and within ' +
+    'seconds the state shows whether the engine can be reached with the credentials. The password is stored sealed and never shown.',
   access: 'admin',
   activity: 'service_created',
   wakes: ['checker'],

@@ -2,8 +2,8 @@ import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { NoResult, operation } from '../operation/operation.ts'
 import { detachAllEndpoints } from '../private-endpoints/store.ts'
-import { loadAttachments, loadService, ServicePath, versionOf } from './service.ts'
-import { countPipes, deleteServiceRow } from './store.ts'
+import { ServicePath, versionOf } from './service.ts'
+import { countPipes, deleteServiceRow, loadAttachments, loadService } from './store.ts'
 
 export const deleteService = operation({
   id: 'deleteService',

@@ -1,4 +1,4 @@
-// How to sign in to the engine of a service: the one place where its password is opened for those who connect.
+// Opens the sealed password of a service to connect to its engine.
 import type { EngineAccess } from '../engine/check.ts'
 import type { EngineRead } from '../engine/engine-reader.ts'
 import { Problem } from '../lib/problem.ts'
@@ -18,7 +18,7 @@ export function openEngineAccess(vault: Vault, service: ServiceWithEngine): Engi
   return { protocol, host, port, username: endpoint.username, password }
 }
 
-/** To read from the engine of a service for a caller of the API; a Problem when it cannot be. */
+/** To read from the engine of a service for a caller of the API; throws a Problem when that is not possible. */
 export function engineRead(vault: Vault, service: ServiceWithEngine): EngineRead {
   const engine = engineAccess(vault, service)
   if (typeof engine === 'string') throw new Problem('engine_refuses', engine)
@@ -26,12 +26,12 @@ export function engineRead(vault: Vault, service: ServiceWithEngine): EngineRead
   return { organizationId, serviceId, url: endpoint!.url, engine }
 }
 
-/** Or a sentence that says why not, and what to do. */
+/** Returns a sentence with the reason and the remedy when the password cannot be opened or there is no endpoint. */
 export function engineAccess(vault: Vault, service: ServiceWithEngine): EngineAccess | string {
   try {
     return openEngineAccess(vault, service) ?? 'the service has no endpoint; register one'
   } catch (error) {
     if (!(error instanceof VaultError)) throw error
-    return 'the stored password of the service cannot be opened; set endpoint.password anew'
+    return 'the stored password of the service cannot be opened; set endpoint.password again'
   }
 }

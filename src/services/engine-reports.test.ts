@@ -1,9 +1,9 @@
-// What anybody learns of an engine is in the state of its service at once.
+// Reports on an engine change the state of its service at once.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onBothDatabases } from '../../test/harness.ts'
-import { type PaperEngine, startPaperEngine } from '../../test/paper-engine.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { type PaperEngine, startPaperEngine } from '../../test/fakes/paper-engine.ts'
 import { connectionFailure, engineFailure } from '../engine/engine-failure.ts'
 import { EgressError } from '../lib/egress.ts'
 import type { Configuration } from '../runner/configuration.ts'
@@ -16,7 +16,7 @@ onBothDatabases('reads from engines', (app) => {
   })
   after(() => engine.close())
 
-  /** Of a service that was checked, and is not due. */
+  /** A service that was checked, and is not due. */
   async function setUp(state: string, password = engine.password) {
     const { organizationId, admin } = await app().addOrganization()
     const services = `/v1/organizations/${organizationId}/services`
@@ -106,7 +106,7 @@ describe('work of pipes on an engine', () => {
     assert.deepEqual(await reportOf(Promise.reject(connectionFailure(address, denied))), ['failed'])
   })
 
-  it('is not reported when something is wrong with the pipe', async () => {
+  it('is not reported when the pipe has an error', async () => {
     assert.deepEqual(await failWith({ code: 60 }), [])
     assert.deepEqual(await failWith({ code: 6, hasRows: true }), [])
   })

@@ -1,11 +1,10 @@
-// What workers learn of the engines that they write to, told to the services at once: a pipe that writes never has a service that has
-// failed, and one that cannot write has its engine checked now.
+// Workers report whether their engine answers. A success sets the service to running; a failure triggers a check now.
 import type { Sql } from '../database/sql.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import { type EngineReport, findEngineState } from './store.ts'
 
-/** Never rejects. Nobody need wait for it. */
+/** Never rejects, so it need not be awaited. */
 export type ReportEngine = (report: EngineReport) => Promise<void>
 
 export interface EngineReportsParts {
@@ -14,12 +13,12 @@ export interface EngineReportsParts {
   log: Log
 }
 
-/** A service is looked at once a second at most, and written only when it says something else. */
+/** The state of a service is read at most once a second, and written only when it differs. */
 const lookEveryMs = 1_000
 
 export function makeEngineReports({ reader, write, log }: EngineReportsParts): ReportEngine {
   const lookedAtMs = new Map<string, number>()
-  const tell = async (report: EngineReport): Promise<void> => {
+  const store = async (report: EngineReport): Promise<void> => {
     const state = await findEngineState(reader, report)
     const isKnown = state === undefined || (state === 'running') === (report.outcome === 'answered')
     if (!isKnown) await write({ ...report, now: new Date().toISOString() })
@@ -29,8 +28,8 @@ export function makeEngineReports({ reader, write, log }: EngineReportsParts): R
     const nowMs = performance.now()
     if (nowMs - (lookedAtMs.get(key) ?? -Infinity) < lookEveryMs) return
     lookedAtMs.set(key, nowMs)
-    await tell(report).catch((error: unknown) =>
-      log.warn('what was learned of an engine could not be kept', { error: describeError(error) }),
+    await store(report).catch((error: unknown) =>
+      log.warn('the reported state of an engine could not be stored', { error: describeError(error) }),
     )
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
@@ -18,7 +18,7 @@ onBothDatabases('getPrivateEndpointConfig', (app) => {
     })
   })
 
-  it('says what the operator must set when nothing is', async () => {
+  it('names the setting when nothing is configured', async () => {
     const { organizationId, admin } = await app().addOrganization()
     const serviceId = await app().addService(organizationId, 'gcp')
     const { status, body } = await app().request('GET', path(organizationId, serviceId), {

@@ -1,7 +1,8 @@
 import { Problem } from '../lib/problem.ts'
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import { loadService, PrivateEndpointConfig, ServicePath } from './service.ts'
+import { PrivateEndpointConfig, ServicePath } from './service.ts'
+import { loadService } from './store.ts'
 
 export const getPrivateEndpointConfig = operation({
   id: 'getPrivateEndpointConfig',
@@ -25,15 +26,15 @@ export const getPrivateEndpointConfig = operation({
   },
   async run({ sql, settings }, { params }) {
     const { provider, region } = await loadService(sql, params.organizationId, params.serviceId)
-    const place = `${provider}/${region}`
+    const cloudRegion = `${provider}/${region}`
     const configured = settings.privateEndpointServices
-    if (!Object.hasOwn(configured, place)) {
+    if (!Object.hasOwn(configured, cloudRegion)) {
       throw new Problem(
         'private_endpoints_not_configured',
-        `this Penstock has no private endpoint service for ${place}; its operator must add one to ` +
+        `this Penstock has no private endpoint service for ${cloudRegion}; its operator must add one to ` +
           'PENSTOCK_PRIVATE_ENDPOINT_SERVICES',
       )
     }
-    return { result: configured[place]! }
+    return { result: configured[cloudRegion]! }
   },
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 onBothDatabases('getService', (app) => {
   describe('200', () => {
-    it('tells of a service without an endpoint what is missing', async () => {
+    it('shows that a service has no endpoint, and what to send', async () => {
       const { organizationId, admin, serviceId } = await app().addOrganization()
       const { status, body } = await app().request('GET', `/v1/organizations/${organizationId}/services/${serviceId}`, {
         key: admin,
@@ -58,7 +58,7 @@ onBothDatabases('getService', (app) => {
   })
 
   describe('404', () => {
-    it('answers for a service of another organization as for none', async () => {
+    it('answers for a service of another organization as for one that does not exist', async () => {
       const { organizationId, admin } = await app().addOrganization()
       const other = await app().addOrganization()
       for (const serviceId of [nobody, other.serviceId]) {
@@ -70,7 +70,7 @@ onBothDatabases('getService', (app) => {
     })
   })
 
-  it('has another ETag when one of more private endpoints than it shows is detached', async () => {
+  it('has another ETag when a private endpoint that is not shown is detached', async () => {
     const { organizationId, admin, serviceId } = await app().addOrganization()
     const url = `/v1/organizations/${organizationId}/services/${serviceId}`
     const ids = Array.from({ length: 1002 }, (_, index) => `e-${1000 + index}`)

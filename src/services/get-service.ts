@@ -1,14 +1,7 @@
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
-import {
-  loadAttachments,
-  loadService,
-  Service,
-  ServicePath,
-  serviceExample,
-  showService,
-  versionOf,
-} from './service.ts'
+import { Service, ServicePath, serviceExample, showService, versionOf } from './service.ts'
+import { loadAttachments, loadService } from './store.ts'
 
 export const getService = operation({
   id: 'getService',

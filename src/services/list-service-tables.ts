@@ -1,9 +1,10 @@
 import { Type } from '../lib/schema.ts'
 import { operation } from '../operation/operation.ts'
 import { engineRead } from './engine-access.ts'
-import { loadService, ServicePath, ServiceTable } from './service.ts'
+import { ServicePath, ServiceTable } from './service.ts'
+import { loadService } from './store.ts'
 
-/** In one answer; a cluster may have tens of thousands. */
+/** Per response; a cluster may have tens of thousands. */
 const maxTables = 1_000
 
 export const listServiceTables = operation({

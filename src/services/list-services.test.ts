@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onBothDatabases } from '../../test/harness.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('listServices', (app) => {
   it('gives the services of the organization in full, the newest first, page by page', async () => {
@@ -45,7 +45,7 @@ onBothDatabases('listServices', (app) => {
       assert.equal(page.status, 200)
       seen.push(...page.body.result)
       path = /^<(.+)>; rel="next"$/.exec(String(page.headers.link))?.[1] ?? ''
-      // Comes before all others, on no page that is still to be read.
+      // Sorted before all others, so it is on no later page.
       await app().addService(organizationId)
     }
     assert.deepEqual(seen, listed)

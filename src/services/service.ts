@@ -1,17 +1,15 @@
-// A service is a registered engine: where it is and how to sign in. Its state is what the last check of the engine found
-// (checker.ts), never what somebody wishes.
+// A service is a registered engine: its endpoint and credentials. Its state is the result of the last check (checker.ts), not a
+// desired state.
 import { hash } from 'node:crypto'
-import type { Sql } from '../database/sql.ts'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { bracketedHostPattern, hostInUrl, isHost } from '../lib/host.ts'
 import { IpAccess, IpSource, ipAccessListOf, maxIpAccessEntries } from '../lib/ip-access.ts'
-import { type FieldProblem, notFound } from '../lib/problem.ts'
+import type { FieldProblem } from '../lib/problem.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
 import type { SealContext } from '../lib/vault.ts'
 import type { OperationSettings } from '../operation/operation.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
-import { type Attachments, findAttachments } from '../private-endpoints/store.ts'
-import { findService } from './store.ts'
+import type { Attachments } from '../private-endpoints/private-endpoint.ts'
 
 export const ServicePath = { ...OrganizationPath, serviceId: idParameter('A service of the organization.') }
 
@@ -60,8 +58,8 @@ const Password = Type.String({
   description: 'The password of the user; may be empty. It is stored sealed and never shown.',
 })
 
-/** The most private endpoint ids that a service shows, and that it shows in a list of services. */
-const maxShownEndpoints = 1000
+/** Maximum number of private endpoint ids of a service, and of a service in a list. */
+export const maxShownEndpoints = 1000
 export const maxListedEndpoints = 10
 
 const PrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: maxShownEndpoints })
@@ -77,7 +75,7 @@ export const Service = Type.Object(
       Type.String({ description: 'Why the service has this state, as a sentence; null while it is running.' }),
     ),
     engineVersion: nullable(
-      Type.String({ description: 'As the engine told it when it last answered; null until it has.' }),
+      Type.String({ description: 'As the engine reported it when it last answered; null until it has.' }),
     ),
     endpoints: Type.Array(
       Type.Object(
@@ -128,7 +126,7 @@ const endpointIdsToChange = (description: string) =>
     Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 100, uniqueItems: true, description }),
   )
 
-const ignored = 'Ignored: it changes by itself with the checks of the engine.'
+const ignored = 'Ignored: it is set by the checks of the engine.'
 
 export const ServicePatch = Type.Object(
   {
@@ -177,7 +175,7 @@ export const ServicePatch = Type.Object(
         ipAccessListOf({ description: 'The present list, sent back unchanged.' }),
       ]),
     ),
-    // A service that was read, edited and is sent back as a whole may have been checked meanwhile.
+    // A client may read a service, edit it and send all of it back; a check may have changed the state since then.
     state: Type.Optional({ ...ServiceState, description: ignored }),
     stateReason: Type.Optional(nullable(Type.String({ maxLength: 1000, description: ignored }))),
     engineVersion: Type.Optional(nullable(Type.String({ maxLength: 255, description: ignored }))),
@@ -221,18 +219,12 @@ export interface StoredService {
   region: string
   createdAt: string
   version: number
-  /** Null for services from before engines could be registered. */
+  /** Null for services that were created before engines could be registered. */
   endpoint: { url: string; username: string; sealedPassword: string } | null
   ipAccessList: IpAccess[]
   state: ServiceState
   stateReason: string | null
   engineVersion: string | null
-}
-
-export async function loadService(sql: Sql, organizationId: string, serviceId: string): Promise<StoredService> {
-  const service = await findService(sql, organizationId, serviceId)
-  if (!service) throw notFound(`service ${serviceId} was not found in organization ${organizationId}`)
-  return service
 }
 
 export function showService(service: StoredService, privateEndpointIds: string[]): Service {
@@ -261,21 +253,13 @@ function provisioningReason({ endpoint }: StoredService): string {
     : 'no endpoint is registered; send endpoint.url, endpoint.username and endpoint.password'
 }
 
-/** Changes with everything about the service that can be changed, also with what is attached to it; not with its state. */
+/** Changes with all fields that can be updated, including the attached private endpoints, but not with the state. */
 export function versionOf(service: StoredService, { newestIds, count }: Attachments): string {
   return `${service.version}.${hash('sha256', [count, ...newestIds].join('\n'), 'hex').slice(0, 12)}`
 }
 
-/** What is attached to the service, with as many ids as it shows. */
-export async function loadAttachments(
-  sql: Sql,
-  { id: serviceId, organizationId }: StoredService,
-): Promise<Attachments> {
-  return findAttachments(sql, { serviceId, organizationId }, maxShownEndpoints)
-}
-
 export interface EndpointAddress {
-  /** In its one plain form: host in small letters, always with the port. */
+  /** Normalized: host in lower case, always with the port. */
   url: string
   protocol: 'http' | 'https'
   host: string
@@ -294,15 +278,15 @@ export function parseEndpointUrl(text: string): EndpointAddress | undefined {
   return { url: `${protocol}://${hostInUrl(host)}:${port}`, protocol, host, port }
 }
 
-/** The address, or undefined after the problem has been added to the list. */
+/** Undefined after adding a problem to the list. */
 export function readEndpointUrl(text: string, problems: FieldProblem[]): EndpointAddress | undefined {
   const address = parseEndpointUrl(text)
   if (!address) {
     const path = 'endpoint.url'
     const rule = 'must be an http or https URL of a host, such as https://clickhouse.example.com:8443'
-    // A URL with a user or a query in it may have a password too, which is not to be repeated.
-    const told = /[@?]/.test(text) ? ', without user name and password' : `, not ${JSON.stringify(text)}`
-    problems.push({ path, detail: `${path} ${rule}${told}` })
+    // Not quoted when it has a user name or a query: it may have a password too.
+    const rest = /[@?]/.test(text) ? ', without user name and password' : `, not ${JSON.stringify(text)}`
+    problems.push({ path, detail: `${path} ${rule}${rest}` })
   }
   return address
 }
@@ -322,7 +306,7 @@ export function requireTlsForPassword(
   problems.push({ path, detail })
 }
 
-/** Where the password of a service is sealed for. */
+/** Seal context of the password of a service. */
 export function passwordContext({ id, organizationId }: { id: string; organizationId: string }): SealContext {
   return { organizationId, table: 'services', row: id, field: 'endpoint_password' }
 }

@@ -1,8 +1,11 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { IpAccess } from '../lib/ip-access.ts'
 import type { Page } from '../lib/page.ts'
+import { notFound } from '../lib/problem.ts'
 import { lockOrganization } from '../organizations/store.ts'
-import type { Provider, ServiceState, StoredService } from './service.ts'
+import type { Attachments } from '../private-endpoints/private-endpoint.ts'
+import { findAttachments } from '../private-endpoints/store.ts'
+import { maxShownEndpoints, type Provider, type ServiceState, type StoredService } from './service.ts'
 
 interface ServiceRow {
   id: string
@@ -80,6 +83,12 @@ export async function findService(
   return row && fromRow(row)
 }
 
+export async function loadService(sql: Sql, organizationId: string, serviceId: string): Promise<StoredService> {
+  const service = await findService(sql, organizationId, serviceId)
+  if (!service) throw notFound(`service ${serviceId} was not found in organization ${organizationId}`)
+  return service
+}
+
 export async function listServices(
   sql: Sql,
   organizationId: string,
@@ -99,13 +108,13 @@ export interface ServiceToInsert {
   now: string
 }
 
-/** It is due to be checked at once. */
+/** The engine is checked at once. */
 export async function insertService(sql: Sql, service: ServiceToInsert): Promise<void> {
   const { endpoint, ipAccessList = [], ...rest } = service
   await sql.run(insertStatement, { ...rest, ...endpointValues(endpoint), ipAccessList: JSON.stringify(ipAccessList) })
 }
 
-/** Stores what can be changed, and has the engine checked at once. */
+/** Stores the fields that can be updated. The engine is checked at once. */
 export async function updateServiceRow(sql: Sql, service: StoredService, now: string): Promise<void> {
   const { id: serviceId, organizationId, name, endpoint, ipAccessList } = service
   await sql.run(updateStatement, {
@@ -118,7 +127,7 @@ export async function updateServiceRow(sql: Sql, service: StoredService, now: st
   })
 }
 
-/** What was found out about another endpoint says nothing about this one. */
+/** Resets the state after a change of the endpoint. */
 export async function forgetServiceState(sql: Sql, service: StoredService): Promise<void> {
   const { id: serviceId, organizationId, engineVersion } = service
   await sql.run(forgetStateStatement, { serviceId, organizationId, engineVersion })
@@ -172,14 +181,14 @@ interface DueRow {
   failed_checks: number
 }
 
-/** `horizon`: further on, only a clock that was set back meanwhile has put a check. */
+/** A check planned after `horizon` means that the clock was set back, so it is due as well. */
 const isDue = '(next_check_at <= :now OR next_check_at > :horizon)'
 
 const dueOrganizationsStatement = statement<
   { now: string; horizon: string; after: string; limit: number },
   { organization_id: string; due: number }
 >(
-  // Materialized, so that it is the few that are due that are read, and not all services by their organization.
+  // Materialized, so that only services that are due are read, not all services by organization.
   `WITH due AS MATERIALIZED (
      SELECT organization_id FROM services WHERE endpoint_url IS NOT NULL AND ${isDue})
    SELECT organization_id, count(*) AS due FROM due WHERE organization_id > :after
@@ -222,16 +231,16 @@ const checkNowStatement = statement<ServiceKey & { url: string; now: string }>(
   `UPDATE services SET next_check_at = :now ${ofOrganization} AND endpoint_url = :url AND next_check_at > :now`,
 )
 
-/** What a worker of a pipe has learned of the engine of its service. */
+/** A worker's report on the engine of its service. */
 export interface EngineReport {
   organizationId: string
   serviceId: string
-  /** Of another endpoint nobody has learned anything. */
+  /** The reported endpoint; ignored when the service has another one. */
   url: string
   outcome: 'answered' | 'failed'
 }
 
-/** Undefined when the service is gone or has another endpoint. */
+/** Undefined when the service was deleted or has another endpoint. */
 export async function findEngineState(
   sql: Sql,
   { organizationId, serviceId, url }: Omit<EngineReport, 'outcome'>,
@@ -239,7 +248,7 @@ export async function findEngineState(
   return (await sql.first(engineStateStatement, { organizationId, serviceId, url }))?.state
 }
 
-/** An engine that answered is running; of one that failed, and of one whose version is not known, the checker decides, at once. */
+/** Sets an engine that answered to running. Triggers a check if it failed or its version is unknown. */
 export async function reportEngine(sql: Sql, report: EngineReport & { now: string }): Promise<void> {
   const { organizationId, serviceId, url, outcome, now } = report
   const key = { organizationId, serviceId, url }
@@ -248,7 +257,7 @@ export async function reportEngine(sql: Sql, report: EngineReport & { now: strin
   await sql.run(checkNowStatement, { ...key, now })
 }
 
-/** What is known of an engine from its checks. */
+/** The state of an engine from its checks. */
 export interface CheckedState {
   state: ServiceState
   stateReason: string | null
@@ -256,7 +265,7 @@ export interface CheckedState {
   failedChecks: number
 }
 
-/** A service whose check is ours to do. */
+/** A service that this process must check. */
 export interface ClaimedService {
   id: string
   organizationId: string
@@ -268,8 +277,8 @@ export interface ClaimedService {
 }
 
 /**
- * The organizations that have services due to be checked, and how many: in the order of their ids, from the one after the given
- * one on and then from the first, so that going on after the last that was served serves them all in turn.
+ * Organizations with services due to be checked, and how many: ordered by id, starting after `after` and wrapping around, for
+ * round-robin.
  */
 export async function dueOrganizations(
   sql: Sql,
@@ -285,13 +294,13 @@ export async function dueOrganizations(
 export interface ServiceClaim {
   organizationId: string
   now: string
-  /** Later than any check is put. */
+  /** Later than any planned check. */
   horizon: string
   nextCheckAt: string
   limit: number
 }
 
-/** Under the organization's lock: two processes that ask at once never get the same service. */
+/** Locks the organization, so that two processes never claim the same service. */
 export async function claimServiceChecks(sql: Sql, claim: ServiceClaim): Promise<ClaimedService[]> {
   const { organizationId, now, horizon, nextCheckAt, limit } = claim
   await lockOrganization(sql, organizationId)
@@ -317,17 +326,25 @@ export type ServiceCheckRecord = CheckedState & {
   organizationId: string
   serviceId: string
   version: number
-  /** When the check began. */
+  /** The state when the check began. */
   known: Pick<CheckedState, 'state' | 'failedChecks'>
   nextCheckAt: string
 }
 
 /**
- * Keeps what a check found, unless the service has been changed since, or something newer was learned of its engine, as by a pipe
- * that writes again: then it says nothing about it.
+ * Stores the result of a check. Discarded if the service was changed since, or if a newer state was stored, for example by the report
+ * of a pipe.
  */
 export async function recordServiceCheck(sql: Sql, { known, ...record }: ServiceCheckRecord): Promise<boolean> {
   await lockOrganization(sql, record.organizationId)
   const { state: knownState, failedChecks: knownFailedChecks } = known
   return (await sql.run(recordStatement, { ...record, knownState, knownFailedChecks })) > 0
+}
+
+/** The attached private endpoints, with as many ids as a service shows. */
+export async function loadAttachments(
+  sql: Sql,
+  { id: serviceId, organizationId }: StoredService,
+): Promise<Attachments> {
+  return findAttachments(sql, { serviceId, organizationId }, maxShownEndpoints)
 }

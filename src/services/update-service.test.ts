@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onBothDatabases, type RequestOptions, type TestResponse } from '../../test/harness.ts'
+import { onBothDatabases, type RequestOptions, type TestResponse } from '../../test/harness/test-app.ts'
 import { passwordContext } from './service.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
@@ -116,7 +116,7 @@ onBothDatabases('updateService', (app) => {
       )
     })
 
-    it('forgets what was known of the engine when the endpoint changes, and only then', async () => {
+    it('resets the state of the engine when the endpoint changes, and only then', async () => {
       const { patch } = await setUp()
       assert.equal((await patch({ name: 'x' })).body.result.state, 'running')
       const signedIn = (await patch({ endpoint: { password: 'x' } })).body.result
@@ -135,7 +135,7 @@ onBothDatabases('updateService', (app) => {
       assert.equal(body.result.stateReason, 'the engine has not been checked yet')
     })
 
-    it('adds to the access list, describes anew and takes out', async () => {
+    it('adds to the access list, replaces descriptions and removes', async () => {
       const { patch, activities } = await setUp()
       const added = await patch({
         ipAccessList: { add: [{ source: '192.0.2.1' }, { source: '::1', description: 'me' }] },
@@ -163,7 +163,7 @@ onBothDatabases('updateService', (app) => {
       assert.deepEqual(emptied.body.result.ipAccessList, [])
     })
 
-    it('attaches what the organization has and detaches; what nobody uses leaves the organization', async () => {
+    it('attaches and detaches private endpoints; unused ones leave the organization', async () => {
       const { bareId, attach, patch, get, activities, registered } = await setUp()
       await attach('shared', bareId)
       await attach('other', bareId)
@@ -183,7 +183,7 @@ onBothDatabases('updateService', (app) => {
       assert.deepEqual((await get(bareId)).body.result.privateEndpointIds, ['other', 'shared'])
     })
 
-    it('changes nothing and records nothing when all is as it was', async () => {
+    it('changes nothing and records nothing when all values are the same', async () => {
       const context = await setUp()
       const { attach, patch, get } = context
       await attach('own')
@@ -204,7 +204,7 @@ onBothDatabases('updateService', (app) => {
       await assertUntouched(context, before)
     })
 
-    it('takes back the whole service as it was read, also with one change in it', async () => {
+    it('accepts the complete service as it was read, also with one change', async () => {
       const context = await setUp()
       const { attach, patch, get, activities } = context
       await attach('a')
@@ -219,7 +219,7 @@ onBothDatabases('updateService', (app) => {
       assert.equal((await activities()).length, 1)
     })
 
-    it('takes back a whole service that was checked meanwhile', async () => {
+    it('accepts a complete service that was checked since it was read', async () => {
       const { patch, get, row, serviceId, activities } = await setUp()
       const read = (await get()).body.result
       await app().query(
@@ -238,7 +238,7 @@ onBothDatabases('updateService', (app) => {
       )
     })
 
-    it('takes back a service as a list shows it, with the newest of its private endpoints', async () => {
+    it('accepts a service as a list shows it, with the newest of its private endpoints', async () => {
       const { organizationId, admin, serviceId, attach, patch, get } = await setUp()
       for (let index = 0; index < 11; index++) await attach(`e-${index}`)
       const list = await app().request('GET', `/v1/organizations/${organizationId}/services`, { key: admin })
@@ -298,7 +298,7 @@ onBothDatabases('updateService', (app) => {
       await assertUntouched(context, before)
     })
 
-    it('names what does not fit, and changes nothing of the rest', async () => {
+    it('names invalid fields, and changes nothing', async () => {
       const context = await setUp()
       const { bareId, attach, patch, get } = context
       await attach('own')
@@ -360,7 +360,7 @@ onBothDatabases('updateService', (app) => {
       await assertUntouched(context, before)
     })
 
-    it('reports all that is wrong at once', async () => {
+    it('reports all errors at once', async () => {
       const { patch } = await setUp()
       const { body } = await patch(
         {
@@ -379,7 +379,7 @@ onBothDatabases('updateService', (app) => {
       ])
     })
 
-    it('wants the whole endpoint for a service that has none', async () => {
+    it('requires the complete endpoint for a service that has none', async () => {
       const { bareId, patch } = await setUp()
       const { status, body } = await patch({ endpoint: { password: 'p' } }, {}, bareId)
       assert.equal(status, 400)
@@ -389,7 +389,7 @@ onBothDatabases('updateService', (app) => {
       )
     })
 
-    it('wants the password with another protocol, host or port, so that the stored one goes nowhere else', async () => {
+    it('requires the password with another protocol, host or port, so that the stored one is sent nowhere else', async () => {
       const context = await setUp()
       const { patch, get, password } = context
       const before = await get()
@@ -448,7 +448,7 @@ onBothDatabases('updateService', (app) => {
 onBothDatabases(
   'updateService without the permission for plaintext',
   (app) => {
-    it('takes no password for http, and lets what is stored be changed otherwise', async () => {
+    it('accepts no password for http, and still allows other changes', async () => {
       const { organizationId, admin } = await app().addOrganization()
       const services = `/v1/organizations/${organizationId}/services`
       const endpoint = { url: 'http://clickhouse.example', username: 'penstock', password: '' }

@@ -8,8 +8,6 @@ import type { Vault } from '../lib/vault.ts'
 import { type Change, operation } from '../operation/operation.ts'
 import { attachEndpoint, detachEndpoint, isAttached, isRegistered } from '../private-endpoints/store.ts'
 import {
-  loadAttachments,
-  loadService,
   maxListedEndpoints,
   parseEndpointUrl,
   passwordContext,
@@ -23,7 +21,7 @@ import {
   showService,
   versionOf,
 } from './service.ts'
-import { findService, forgetServiceState, updateServiceRow } from './store.ts'
+import { findService, forgetServiceState, loadAttachments, loadService, updateServiceRow } from './store.ts'
 
 export const updateService = operation({
   id: 'updateService',
@@ -37,7 +35,7 @@ export const updateService = operation({
     'sent back unchanged. With another protocol, host or port `endpoint.password` must be sent too: the password that is ' +
     'stored goes only where it was registered for. A password that is sent counts as a change, whatever it was before. The ' +
     'engine is checked at once; with another endpoint the state is `provisioning` until then. `state`, `stateReason` and ' +
-    '`engineVersion` change by themselves and are ignored.',
+    '`engineVersion` are set by the checks and are ignored.',
   access: 'admin',
   activity: 'service_updated',
   wakes: ['checker', 'runner'],
@@ -115,7 +113,7 @@ export const updateService = operation({
   },
 })
 
-/** What an activity tells of a service, without its secret. */
+/** The fields of a service that activities record, without the password. */
 function recorded({ name, endpoint, ipAccessList }: StoredService): object {
   return { name, ...(endpoint ? { endpoint: { url: endpoint.url, username: endpoint.username } } : {}), ipAccessList }
 }
@@ -140,7 +138,7 @@ function mergeEndpoint(
       problems.push({ path, detail: `${path} is required: the service has no endpoint yet` })
     }
   } else if (url !== undefined && url !== service.endpoint.url && patch.password === undefined) {
-    // Otherwise whoever may change the service could have the password sent to a host of their own.
+    // Otherwise a caller could send the stored password to a host of their own.
     const path = 'endpoint.password'
     const detail = `${path} is required with another protocol, host or port: the stored password is only for ${service.endpoint.url}`
     problems.push({ path, detail })
@@ -163,7 +161,7 @@ function mergeIpAccess(
   return changeIpAccessList(present, patch, 'ipAccessList', problems)
 }
 
-/** What is really to be attached and detached. */
+/** The private endpoints to attach and detach, without those that are attached already. */
 async function endpointChanges(
   sql: Sql,
   { organizationId, id: serviceId }: StoredService,
@@ -173,7 +171,7 @@ async function endpointChanges(
 ): Promise<{ add: string[]; remove: string[] }> {
   if (patch === undefined) return { add: [], remove: [] }
   if (Array.isArray(patch)) {
-    // As a list of services shows it, or the service itself.
+    // As shown by a list of services, or by the service itself.
     const isPresent = [shown, shown.slice(0, maxListedEndpoints)].some((ids) => isDeepStrictEqual(patch, ids))
     if (!isPresent) problems.push(notTheList('privateEndpointIds'))
     return { add: [], remove: [] }

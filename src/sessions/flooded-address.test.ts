@@ -1,10 +1,10 @@
-// What a flood of sign-ins from one address costs those who are behind it, and whom it costs nothing (docs/decisions, right credentials).
+// Effect of a flood of sign-ins from one address on browsers behind it and elsewhere (docs/decisions, right credentials).
 import assert from 'node:assert/strict'
 import crypto, { createHash } from 'node:crypto'
 import { it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { onBothDatabases } from '../../test/harness.ts'
-import { freshAddress } from '../../test/world.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
+import { freshAddress } from '../../test/harness/world.ts'
 import { hashPassword } from '../lib/password.ts'
 
 const password = 'correct horse battery staple'
@@ -49,7 +49,7 @@ onBothDatabases('an address that sends as many sign-ins as may wait', (app) => {
     const flood = Array.from({ length: 66 }, (_, index) =>
       signIn(office, { email: `${index}@northwind.example`, password: 'wrong' }).finally(() => settled++),
     )
-    // One is compared, 64 wait, and one came on top.
+    // One is compared, 64 wait, and one exceeds the queue.
     while (settled < 1) await nextTurn()
     const newBrowser = await signIn(office, { email, password })
     assert.equal(newBrowser.status, 503)

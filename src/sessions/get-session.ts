@@ -20,7 +20,7 @@ const SignedInPerson = Type.Object(
     hasPassword: Type.Boolean(),
     mayReplacePassword: Type.Boolean({
       description:
-        'Without the present one: for a while after a sign-in by link, and after any sign-in when there is none.',
+        'Without the current one: shortly after a sign-in by link, and after any sign-in to an account without a password.',
     }),
   },
   { additionalProperties: false },
@@ -36,7 +36,7 @@ export const getSession = consoleAction({
   method: 'GET',
   path: '/console/api/session',
   access: 'anyone',
-  /** Everything behind `methods` only when somebody is signed in. */
+  /** The fields after `methods` are present only when somebody is signed in. */
   result: Type.Object(
     {
       signedIn: Type.Boolean(),
@@ -69,7 +69,7 @@ export const getSession = consoleAction({
       hasPassword,
       mayReplacePassword: mayReplacePassword(session, { hasPassword }, now),
     }
-    // Each database has an order of letters of its own.
+    // Sorted here, because collations differ between databases.
     organizations.sort((one, other) => one.name.localeCompare(other.name, 'en') || (one.id < other.id ? -1 : 1))
     return {
       result: { signedIn: true, methods, user, organizations, csrfToken, sessionId, expireAt: session.expireAt },

@@ -1,6 +1,6 @@
 import { Type } from '../lib/schema.ts'
 import { consoleAction } from '../operation/console-action.ts'
-import { sessionStands } from './session.ts'
+import { isSessionActive } from './session.ts'
 import { listSessionRows } from './store.ts'
 
 const OwnSession = Type.Object(
@@ -23,7 +23,7 @@ export const listSessions = consoleAction({
   result: Type.Array(OwnSession),
   async run({ sql, now, signedIn }) {
     const { userId, sessionId } = signedIn!
-    const sessions = (await listSessionRows(sql, userId)).filter((session) => sessionStands(session, now))
+    const sessions = (await listSessionRows(sql, userId)).filter((session) => isSessionActive(session, now))
     return {
       result: sessions.map(({ expireAt: _, ...session }) => ({ ...session, isCurrent: session.id === sessionId })),
     }

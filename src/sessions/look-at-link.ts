@@ -3,7 +3,7 @@ import { consoleAction } from '../operation/console-action.ts'
 import { LinkToken, linkNotValid, linkTokenHash } from './session.ts'
 import { findPersonOfLink } from './store.ts'
 
-/** Says whom a sign-in link is for, and leaves it usable. A POST, so that the token is in no URL and so in no log. */
+/** Shows whose sign-in link it is, without using it up. POST keeps the token out of URLs and logs. */
 export const lookAtLink = consoleAction({
   id: 'lookAtLink',
   method: 'POST',
@@ -11,7 +11,7 @@ export const lookAtLink = consoleAction({
   access: 'anyone',
   body: Type.Object({ token: LinkToken }, { additionalProperties: false }),
   result: Type.Object({ name: Type.String(), email: Type.String() }, { additionalProperties: false }),
-  /** On a reader: wrong tokens must not take the time of writes. */
+  /** Uses a read connection, so that wrong tokens do not block writes. */
   async prepare({ sql, vault, now }, { body }) {
     const person = await findPersonOfLink(sql, linkTokenHash(vault, body.token), now)
     if (!person) throw linkNotValid()

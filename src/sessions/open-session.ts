@@ -3,12 +3,12 @@ import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { newId } from '../lib/id.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { ActionContext } from '../operation/console-action.ts'
-import { lastMomentOf, newLinkToken, newSessionToken, signInFailed } from './session.ts'
+import { latestExpiryOf, newLinkToken, newSessionToken, signInFailed } from './session.ts'
 import { findPersonByEmail, insertLink, insertSession, lockPerson, removeSession } from './store.ts'
 
 /**
- * Begins a session of the person, in the transaction that says who they are, and returns its token: the `sessionToken` of
- * the answer. A session that was presented ends, whoever's it was: nobody can plant one and find it signed in later.
+ * Opens a session in the transaction that authenticated the person, and returns its token. Ends the session that was presented,
+ * whoever's it was, to prevent session fixation.
  */
 export async function openSession(
   { sql, vault, now, address, userAgent, signedIn }: Omit<ActionContext, 'settings' | 'requestId' | 'deviceToken'>,
@@ -18,7 +18,7 @@ export async function openSession(
   if (!(await lockPerson(sql, userId))) throw signInFailed()
   if (signedIn) await removeSession(sql, signedIn.sessionId)
   const { token, tokenHash } = newSessionToken(vault)
-  const expireAt = lastMomentOf(now)
+  const expireAt = latestExpiryOf(now)
   await insertSession(sql, { tokenHash, id: newId(), userId, now, expireAt, address, userAgent, isByLink })
   return token.reveal()
 }
@@ -28,7 +28,7 @@ export interface LinkOrder {
   minutes: number
 }
 
-/** Makes a link for a person and returns its token; undefined when nobody has this email address. */
+/** Creates a sign-in link and returns its token; undefined when nobody has this email address. */
 export async function createSignInLink(
   { sql, vault }: { sql: Sql; vault: Vault },
   { email, minutes }: LinkOrder,

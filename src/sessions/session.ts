@@ -1,5 +1,5 @@
-// A session is what a person has instead of an API key: a random token in a cookie, stored only as a keyed hash. It ends
-// when it was not used for half a day, a week after it began whatever happens, or when its person says so.
+// Console session: a random token in a cookie, stored only as a keyed hash. It ends after 12 hours without use, after 7 days, or
+// when the person signs out.
 import { timingSafeEqual } from 'node:crypto'
 import { randomBase62 } from '../lib/id.ts'
 import { Problem } from '../lib/problem.ts'
@@ -8,10 +8,10 @@ import { Secret } from '../lib/secret.ts'
 import type { Vault } from '../lib/vault.ts'
 
 const idleHours = 12
-/** Whoever needed a link to get in may not know the password that is to be replaced, and others have none. */
+/** After a sign-in by link the person may not know the password, and accounts without one have nothing to compare. */
 const replacePasswordMinutes = 15
 export const longestDays = 7
-/** The one that began first makes room. */
+/** A new session beyond this removes the oldest. */
 export const mostSessionsOfPerson = 50
 
 /** 43 base62 characters hold 256 random bits. */
@@ -29,7 +29,7 @@ export function newSessionToken(vault: Vault): NewToken {
   return { token: new Secret(token), tokenHash: sessionTokenHash(vault, token) }
 }
 
-/** Whether this can be the token of a session at all. */
+/** Whether the text has the format of a session token. */
 export function isSessionToken(text: string): boolean {
   return /^ses_[0-9A-Za-z]{43}$/.test(text)
 }
@@ -38,7 +38,7 @@ export function sessionTokenHash(vault: Vault, token: string): string {
   return vault.fingerprint('session', token)
 }
 
-/** What a page that may read our answers can send along, and a foreign page that only makes the browser send its cookie cannot. */
+/** CSRF token: only a page that can read our responses knows it. */
 export function csrfTokenOf(vault: Vault, token: string): string {
   return vault.fingerprint('csrf', token)
 }
@@ -46,8 +46,8 @@ export function csrfTokenOf(vault: Vault, token: string): string {
 type Fingerprints = Pick<Vault, 'fingerprint'>
 
 /**
- * Shows that somebody has signed in with this email in this browser before. It opens nothing: with it, wrong passwords that
- * others send for the same email do not count.
+ * Proves that this browser has signed in with this email before. It grants no access; it separates this browser from the throttling
+ * of wrong passwords that others send for the same email.
  */
 export function newDeviceToken(vault: Fingerprints, email: string): string {
   const id = randomBase62(deviceIdLength)
@@ -65,32 +65,32 @@ function deviceMac(vault: Fingerprints, id: string, email: string): string {
   return vault.fingerprint('device', `${id} ${email}`)
 }
 
-/** One way to sign in without a password, once. */
+/** Token of a sign-in link, for one sign-in without a password. */
 export function newLinkToken(vault: Vault): NewToken {
   const token = `lnk_${randomBase62(tokenLength)}`
   return { token: new Secret(token), tokenHash: linkTokenHash(vault, token) }
 }
 
-/** As the console sends it: what stands behind `#` in the link. Not checked for its form: a wrong one is not found. */
+/** The fragment of the link. Its format is not checked: a malformed token is not found. */
 export const LinkToken = Type.String({ maxLength: 64, secret: true, writeOnly: true })
 
 export function linkTokenHash(vault: Vault, token: string): string {
   return vault.fingerprint('sign-in-link', token)
 }
 
-/** The token stands behind `#`: browsers keep that part to themselves, so that it is in no server's log. */
+/** The token is in the fragment, which browsers do not send, so it does not reach server logs. */
 export function signInLink(publicUrl: string, token: string): string {
   return `${publicUrl}/console/sign-in#${token}`
 }
 
-/** Whether a session that was found has not ended. */
-export function sessionStands({ usedAt, expireAt }: { usedAt: string; expireAt: string }, now: string): boolean {
+/** Whether the session has neither expired nor been idle for too long. */
+export function isSessionActive({ usedAt, expireAt }: { usedAt: string; expireAt: string }, now: string): boolean {
   return usedAt > idleBefore(now) && expireAt > now
 }
 
 /**
- * Whether the person of this session may set a password without knowing the present one, or the first: only shortly after they
- * have signed in. A session that somebody has taken over must not become a way in that lasts.
+ * Whether the person may set a password without the current one: only shortly after signing in, so that a hijacked session does not
+ * give lasting access.
  */
 export function mayReplacePassword(
   { isByLink, createdAt }: { isByLink: boolean; createdAt: string },
@@ -101,12 +101,12 @@ export function mayReplacePassword(
   return isFresh && (isByLink || !hasPassword)
 }
 
-/** What was used then or earlier has been idle for too long. */
+/** Sessions last used at this time or earlier have been idle for too long. */
 export function idleBefore(now: string): string {
   return new Date(Date.parse(now) - idleHours * 3_600_000).toISOString()
 }
 
-export function lastMomentOf(createdAt: string): string {
+export function latestExpiryOf(createdAt: string): string {
   return new Date(Date.parse(createdAt) + longestDays * 86_400_000).toISOString()
 }
 
@@ -114,7 +114,7 @@ export function linkNotValid(): Problem {
   return new Problem('sign_in_failed', 'the link has been used already or has expired; ask for a new one')
 }
 
-/** One answer for everything that is wrong with an email and a password. */
+/** The same error for an unknown email and a wrong password. */
 export function signInFailed(): Problem {
   return new Problem('sign_in_failed', 'wrong email or password')
 }

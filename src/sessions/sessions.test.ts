@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import crypto from 'node:crypto'
 import { describe, it, mock } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { onBothDatabases, type TestApp, type TestResponse, type TestSession } from '../../test/harness.ts'
-import { stopClock } from '../../test/stopped-clock.ts'
-import { freshAddress } from '../../test/world.ts'
+import { onBothDatabases, type TestApp, type TestResponse, type TestSession } from '../../test/harness/test-app.ts'
+import { stopClock } from '../../test/harness/stopped-clock.ts'
+import { freshAddress } from '../../test/harness/world.ts'
 import { newId } from '../lib/id.ts'
 import { hashPassword } from '../lib/password.ts'
 import { mostSessionsOfPerson, newSessionToken } from './session.ts'
@@ -32,7 +32,7 @@ function signIn(app: TestApp, body: unknown, headers: Record<string, string> = {
   })
 }
 
-/** What a browser would have after this answer. */
+/** Cookies and CSRF token of a browser after this response. */
 function cookieOf(response: TestResponse): string {
   return String(response.headers['set-cookie']).split(';')[0]!
 }
@@ -41,7 +41,7 @@ function tokenOf(response: TestResponse): string {
   return cookieOf(response).split('=')[1]!
 }
 
-/** The session as a browser has it that read the token of the page. */
+/** The session of a browser that has read the CSRF token. */
 async function browserOf(app: TestApp, response: TestResponse): Promise<TestSession> {
   const cookie = cookieOf(response)
   const session = await app.request('GET', '/console/api/session', { key: null, headers: { cookie } })
@@ -163,7 +163,7 @@ onBothDatabases('sessions', (app) => {
       assert.equal(await isSignedIn(app(), oldest), false)
     })
 
-    /** As if every password were wrong, without the work. */
+    /** Responds as if every password were wrong, without comparing. */
     const allWrong = () =>
       mock.method(crypto, 'argon2', (_algorithm: unknown, _parameters: unknown, done: unknown) =>
         setImmediate(() => (done as (err: null, tag: Buffer) => void)(null, Buffer.alloc(32))),
@@ -215,7 +215,7 @@ onBothDatabases('sessions', (app) => {
       assert.equal((await guessFrom(address, email, {}, password)).status, 429)
       assert.equal((await guessFrom(address, email, { cookie }, password)).status, 200)
 
-      // It is worth nothing for another person, and no more guesses than anybody has.
+      // It is not valid for another person, and gives no more guesses than anybody has.
       const other = await addPerson(app())
       const again = allWrong()
       for (let count = 0; count < 20; count++) await guessFrom(address, other.email)
@@ -238,7 +238,7 @@ onBothDatabases('sessions', (app) => {
       computed.mock.restore()
     })
 
-    it('counts nothing that was no wrong password', async (t) => {
+    it('counts only wrong passwords', async (t) => {
       stopClock(t)
       const { email } = await addPerson(app())
       const address = freshAddress()
@@ -250,7 +250,7 @@ onBothDatabases('sessions', (app) => {
       for (let count = 0; count < 25; count++) assert.equal((await send({ email, password })).status, 200)
     })
 
-    it('turns people away who come on top of all that wait, which is no failure for the log', async (t) => {
+    it('rejects sign-ins beyond the queue, without logging a failure', async (t) => {
       stopClock(t)
       const pending: (() => void)[] = []
       const computed = mock.method(crypto, 'argon2', (_algorithm: unknown, _parameters: unknown, done: unknown) =>
@@ -261,7 +261,7 @@ onBothDatabases('sessions', (app) => {
       const sent = Array.from({ length: 261 }, (_, index) =>
         signIn(app(), { email: `${index}@northwind.example`, password }).finally(() => settled++),
       )
-      // One is compared, 256 wait, and the rest is answered at once.
+      // One is compared, 256 wait, and the others are answered at once.
       while (settled < 4) await nextTurn()
       const ended = Promise.all(sent)
       let isOver = false
@@ -279,7 +279,7 @@ onBothDatabases('sessions', (app) => {
       assert.ok(!app().logged.some((line) => JSON.parse(line).level >= 50))
     })
 
-    it('refuses a body that does not fit, without an echo of the password', async () => {
+    it('rejects an invalid body, without an echo of the password', async () => {
       for (const [body, status] of [
         [{}, 400],
         [{ email: 'a@b' }, 400],
@@ -390,7 +390,7 @@ onBothDatabases('sessions', (app) => {
       assert.equal(await send('/console/api/session/link', token), 200)
     })
 
-    it('refuses one that has expired, one of nobody and what is none', async () => {
+    it('rejects an expired link, an unknown one and an invalid one', async () => {
       const { userId, email } = await addPerson(app())
       const token = (await app().app.database.write('createSignInLink', { email, minutes: 1 }, 'link'))!
       await app().query(`UPDATE sign_in_links SET expire_at = '${hoursAgo(0)}' WHERE user_id = '${userId}'`)
@@ -472,7 +472,7 @@ onBothDatabases('sessions', (app) => {
       assert.equal((await get(session.headers)).body.result.user.hasPassword, false)
     })
 
-    it('is not told to other sites', async () => {
+    it('is not readable by other sites', async () => {
       const session = await app().addSession((await addPerson(app())).userId)
       assert.equal((await get({ ...session.headers, 'sec-fetch-site': 'same-site' })).status, 403)
       assert.equal((await get({ ...session.headers, 'sec-fetch-site': 'none' })).status, 200)
@@ -566,7 +566,7 @@ onBothDatabases('sessions', (app) => {
       assert.equal((await send(others)).status, 200)
     })
 
-    it('does not go through when the session ended on the way', async () => {
+    it('fails when the session ended before the write', async () => {
       const { userId } = await addPerson(app())
       const [gone, other] = [await app().addSession(userId), await app().addSession(userId)]
       await app().query(`DELETE FROM sessions WHERE id = '${gone.id}'`)
@@ -583,7 +583,7 @@ onBothDatabases('sessions', (app) => {
   })
 
   describe('listSessions', () => {
-    it('lists the own ones that stand, the one used last first', async () => {
+    it('lists the active sessions of the person, the most recently used first', async () => {
       const { userId } = await addPerson(app())
       await app().addSession((await addPerson(app())).userId)
       await app().addSession(userId, { now: hoursAgo(13) })
@@ -625,7 +625,7 @@ onBothDatabases('sessions', (app) => {
       }
     })
 
-    it('is put off by use, noted once a minute', async () => {
+    it('is postponed by use, recorded once a minute', async () => {
       const { userId } = await addPerson(app())
       const session = await app().addSession(userId, { now: hoursAgo(2) })
       const used = async () => {
@@ -665,11 +665,11 @@ onBothDatabases('sessions', (app) => {
     const response = await signIn(app(), { email, password })
     const session = await browserOf(app(), response)
     await app().request('GET', '/console/api/sessions', { session })
-    const told = app().logged.join('')
-    assert.ok(told.includes('"operation":"signIn"'))
-    assert.ok(!told.includes(session.token) && !told.includes(session.csrfToken) && !told.includes(password))
+    const log = app().logged.join('')
+    assert.ok(log.includes('"operation":"signIn"'))
+    assert.ok(!log.includes(session.token) && !log.includes(session.csrfToken) && !log.includes(password))
     assert.ok(!response.text.includes(session.token) && !response.text.includes(password))
-    assert.match(told, new RegExp(`"operation":"listSessions".*"userId":"${response.body.result.userId}"`))
+    assert.match(log, new RegExp(`"operation":"listSessions".*"userId":"${response.body.result.userId}"`))
   })
 })
 
@@ -698,7 +698,7 @@ onBothDatabases(
       assert.equal((await signIn(app(), body, { origin: 'http://localhost:8081', host })).status, 403)
     })
 
-    it('tell the console of OpenID Connect when it is set', async () => {
+    it('show the console the OpenID Connect provider when it is configured', async () => {
       const { body } = await app().request('GET', '/console/api/session', { key: null })
       assert.deepEqual(body.result.methods, { password: true, oidc: { name: 'Northwind' } })
     })

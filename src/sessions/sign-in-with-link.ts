@@ -11,7 +11,7 @@ export const signInWithLink = consoleAction({
   access: 'anyone',
   body: Type.Object({ token: LinkToken }, { additionalProperties: false }),
   result: Type.Object({ userId: Type.String() }, { additionalProperties: false }),
-  /** On a reader: wrong tokens must not take the time of writes. */
+  /** Uses a read connection, so that wrong tokens do not block writes. */
   async prepare({ sql, vault, now }, { body }) {
     const person = await findPersonOfLink(sql, linkTokenHash(vault, body.token), now)
     if (!person) throw linkNotValid()

@@ -1,6 +1,6 @@
 import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { networkOf } from '../lib/ip-range.ts'
-import type { Asker } from '../lib/password.ts'
+import type { PasswordCaller } from '../lib/password.ts'
 import { Type } from '../lib/schema.ts'
 import { consoleAction } from '../operation/console-action.ts'
 import { openSession } from './open-session.ts'
@@ -20,7 +20,7 @@ export const signIn = consoleAction({
     { additionalProperties: false },
   ),
   result: Type.Object({ userId: Type.String() }, { additionalProperties: false }),
-  // Not by address or by email alone: strangers could use it up, and nobody there, or nobody with that email, would get in.
+  // Not by address or email alone: strangers could exhaust the limit and lock out a network or a person.
   guarded(body, { deviceToken, address }, vault) {
     const email = asciiLowerCase(body.email)
     const deviceId = deviceIdOf(vault, deviceToken, email)
@@ -30,16 +30,16 @@ export const signIn = consoleAction({
     const { verifyPassword } = await import('../lib/password.ts')
     const email = asciiLowerCase(body.email)
     const isKnown = deviceIdOf(vault, deviceToken, email) !== undefined
-    const asker: Asker = isKnown
-      ? { standing: 'known', lane: email }
-      : { standing: 'stranger', lane: networkOf(address) }
+    const asker: PasswordCaller = isKnown
+      ? { standing: 'known', queueKey: email }
+      : { standing: 'stranger', queueKey: networkOf(address) }
     const person = await findPersonByEmail(sql, email)
-    // Also for nobody: whether there is such a person must not be told by the time it takes.
+    // Also for an unknown email: the response time must not reveal whether the person exists.
     if (!(await verifyPassword(body.password, person?.passwordHash, asker))) throw signInFailed()
     return { userId: person!.id, passwordHash: person!.passwordHash! }
   },
   async run(context, { prepared: { userId, passwordHash } }) {
-    // The password may have been changed since it was compared.
+    // May have changed since `prepare` compared it.
     const person = await lockPerson(context.sql, userId)
     if (person?.passwordHash !== passwordHash) throw signInFailed()
     const deviceToken = newDeviceToken(context.vault, person.email)

@@ -2,7 +2,7 @@ import { consoleAction } from '../operation/console-action.ts'
 import { NoResult } from '../operation/operation.ts'
 import { lockPerson, removeLinksOf, removeSessionsOf } from './store.ts'
 
-/** Also makes links useless that the person could still be signed in with. */
+/** Also invalidates the sign-in links of the person. */
 export const signOutEverywhere = consoleAction({
   id: 'signOutEverywhere',
   method: 'DELETE',

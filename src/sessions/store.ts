@@ -1,8 +1,8 @@
 import { type Sql, statement } from '../database/sql.ts'
 import type { Role } from '../operation/caller.ts'
-import { idleBefore, mostSessionsOfPerson, sessionStands } from './session.ts'
+import { idleBefore, isSessionActive, mostSessionsOfPerson } from './session.ts'
 
-interface StandingRow {
+interface ActiveSessionRow {
   id: string
   user_id: string
   created_at: string
@@ -12,17 +12,17 @@ interface StandingRow {
   role: Role | null
 }
 
-// Without an organization (an empty id) there is no membership either.
-const standingText = `SELECT sessions.id, sessions.user_id, sessions.created_at, sessions.used_at, sessions.expire_at,
+// With an empty organization id the role is null.
+const sessionText = `SELECT sessions.id, sessions.user_id, sessions.created_at, sessions.used_at, sessions.expire_at,
     sessions.is_by_link, members.role
   FROM sessions LEFT JOIN members
     ON members.user_id = sessions.user_id AND members.organization_id = :organizationId`
 
-const findStatement = statement<{ tokenHash: string; organizationId: string }, StandingRow>(
-  `${standingText} WHERE sessions.token_hash = :tokenHash`,
+const findStatement = statement<{ tokenHash: string; organizationId: string }, ActiveSessionRow>(
+  `${sessionText} WHERE sessions.token_hash = :tokenHash`,
 )
-const findByIdStatement = statement<{ id: string; userId: string; organizationId: string }, StandingRow>(
-  `${standingText} WHERE sessions.id = :id AND sessions.user_id = :userId`,
+const findByIdStatement = statement<{ id: string; userId: string; organizationId: string }, ActiveSessionRow>(
+  `${sessionText} WHERE sessions.id = :id AND sessions.user_id = :userId`,
 )
 const insertStatement = statement<{
   tokenHash: string
@@ -108,22 +108,22 @@ const listOrganizationsStatement = statement<{ userId: string }, { id: string; n
    WHERE members.user_id = :userId`,
 )
 
-/** What a session that has not ended may do, in an organization or in none. */
-export interface SessionStanding {
+/** A session that has not ended, with the person's role in an organization. */
+export interface ActiveSession {
   id: string
   userId: string
   createdAt: string
   usedAt: string
   expireAt: string
-  /** Begun by a sign-in link. */
+  /** Opened with a sign-in link. */
   isByLink: boolean
-  /** Of the person in the organization; undefined when the person is no member. */
+  /** Undefined when the person is not a member of the organization. */
   role: Role | undefined
 }
 
-/** Undefined when there is none, or when it has ended. */
-function standingAt(row: StandingRow | undefined, now: string): SessionStanding | undefined {
-  if (!row || !sessionStands({ usedAt: row.used_at, expireAt: row.expire_at }, now)) return undefined
+/** Undefined when there is no row, or the session has ended. */
+function activeSessionOf(row: ActiveSessionRow | undefined, now: string): ActiveSession | undefined {
+  if (!row || !isSessionActive({ usedAt: row.used_at, expireAt: row.expire_at }, now)) return undefined
   return {
     id: row.id,
     userId: row.user_id,
@@ -135,22 +135,22 @@ function standingAt(row: StandingRow | undefined, now: string): SessionStanding 
   }
 }
 
-/** By the hash of the token, unless it has ended; without an organization there is no role. */
+/** Undefined when the session has ended. Without an organization there is no role. */
 export async function findSession(
   sql: Sql,
   { tokenHash, organizationId = '' }: { tokenHash: string; organizationId?: string | undefined },
   now: string,
-): Promise<SessionStanding | undefined> {
-  return standingAt(await sql.first(findStatement, { tokenHash, organizationId }), now)
+): Promise<ActiveSession | undefined> {
+  return activeSessionOf(await sql.first(findStatement, { tokenHash, organizationId }), now)
 }
 
-/** The same by its id. */
+/** Same as `findSession`, by id. */
 export async function findSessionOf(
   sql: Sql,
   { id, userId, organizationId = '' }: { id: string; userId: string; organizationId?: string },
   now: string,
-): Promise<SessionStanding | undefined> {
-  return standingAt(await sql.first(findByIdStatement, { id, userId, organizationId }), now)
+): Promise<ActiveSession | undefined> {
+  return activeSessionOf(await sql.first(findByIdStatement, { id, userId, organizationId }), now)
 }
 
 export interface SessionToInsert {
@@ -164,7 +164,7 @@ export interface SessionToInsert {
   isByLink: boolean
 }
 
-/** Call with the person locked: what is too many is decided by looking. */
+/** Call with the person locked, so that the number of sessions stays within the limit. */
 export async function insertSession(sql: Sql, session: SessionToInsert): Promise<void> {
   await sql.run(insertStatement, { ...session, isByLink: session.isByLink ? 1 : 0 })
   await sql.run(deleteOldestStatement, { userId: session.userId, kept: mostSessionsOfPerson })
@@ -174,7 +174,7 @@ export async function removeSession(sql: Sql, id: string): Promise<void> {
   await sql.run(deleteStatement, { id })
 }
 
-/** All of a person but the one to keep, if there is one. */
+/** Removes all sessions of the person except `keptId`. */
 export async function removeSessionsOf(sql: Sql, userId: string, keptId = ''): Promise<void> {
   await sql.run(deleteOfUserStatement, { userId, keptId })
 }
@@ -197,7 +197,7 @@ export interface StoredSession {
   userAgent: string
 }
 
-/** The one that was used last first; also those that have ended and are not removed yet. */
+/** The most recently used first; includes sessions that have ended and are not removed yet. */
 export async function listSessionRows(sql: Sql, userId: string): Promise<StoredSession[]> {
   const rows = await sql.all(listStatement, { userId })
   return rows.map(({ id, created_at, used_at, expire_at, address, user_agent }) => ({
@@ -210,7 +210,7 @@ export async function listSessionRows(sql: Sql, userId: string): Promise<StoredS
   }))
 }
 
-/** What nobody can use any more, a thousand of each at most; returns how many. */
+/** Removes ended sessions and expired links, at most 1000 of each; returns how many. */
 export async function forgetOldSessions(sql: Sql, now: string): Promise<number> {
   const rows = 1000
   const sessions = await sql.run(forgetSessionsStatement, { now, idleBefore: idleBefore(now), rows })
@@ -225,8 +225,8 @@ export async function insertLink(
 }
 
 /**
- * Whose link it is; it is used up by this, and of two who use it at once only one gets an answer. The person is locked before
- * it is taken: links that somebody is removing at this moment are gone by then.
+ * Uses up the link and returns its user id; of two concurrent uses only one succeeds. Locks the person first, so that a link that
+ * is being removed concurrently cannot be used.
  */
 export async function takeLink(sql: Sql, tokenHash: string, now: string): Promise<string | undefined> {
   const row = await sql.first(findLinkStatement, { tokenHash, now })
@@ -235,7 +235,7 @@ export async function takeLink(sql: Sql, tokenHash: string, now: string): Promis
   return (await sql.run(deleteLinkStatement, { tokenHash })) === 1 ? row.user_id : undefined
 }
 
-/** Whom a link is for that can still be used. */
+/** The person of a link that has not expired. */
 export async function findPersonOfLink(sql: Sql, tokenHash: string, now: string): Promise<Person | undefined> {
   const row = await sql.first(findPersonOfLinkStatement, { tokenHash, now })
   return row && toPerson(row)
@@ -263,13 +263,13 @@ export async function findPerson(sql: Sql, id: string): Promise<Person | undefin
   return row && toPerson(row)
 }
 
-/** Holds the person until the transaction ends. Whoever also locks an organization locks that first. */
+/** Locks the person until the transaction ends. Lock the organization first if both are needed. */
 export async function lockPerson(sql: Sql, id: string): Promise<Person | undefined> {
   const row = await sql.first(lockPersonStatement, { id })
   return row && toPerson(row)
 }
 
-/** The email in lower case, as emails are stored. */
+/** Emails are stored in lower case. */
 export async function findPersonByEmail(sql: Sql, email: string): Promise<Person | undefined> {
   const row = await sql.first(findByEmailStatement, { email })
   return row && toPerson(row)

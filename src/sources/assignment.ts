@@ -1,7 +1,7 @@
-// Which of several readers a partition falls to. The answer for a name is the same for ever: positions are kept by it.
+// Assigns partitions to readers. The result for a name must never change, because stored positions depend on it.
 import type { Assignment } from './source.ts'
 
-/** Spreads names that differ little: FNV-1a, with its bits mixed once more. */
+/** FNV-1a with a final mix, so that similar names are spread evenly. */
 export function hashOf(name: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < name.length; index++) {
@@ -12,9 +12,9 @@ export function hashOf(name: string): number {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-/** Of names that end with a number, such as partitions of a topic: neighbours fall to different readers. */
-export function isAssignedByNumber(name: string, share: Assignment | undefined): boolean {
-  if (!share) return true
+/** Assigns consecutive partitions of a topic to different readers, by the number at the end of the name. */
+export function isAssignedByNumber(name: string, assignment: Assignment | undefined): boolean {
+  if (!assignment) return true
   const digits = /\d{1,9}$/.exec(name)?.[0] ?? ''
-  return (hashOf(name.slice(0, name.length - digits.length)) + Number(digits)) % share.count === share.index
+  return (hashOf(name.slice(0, name.length - digits.length)) + Number(digits)) % assignment.count === assignment.index
 }

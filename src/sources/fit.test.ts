@@ -3,28 +3,28 @@ import { describe, it } from 'node:test'
 import { inferFields } from '../formats/decode/infer-fields.ts'
 import { newBudget } from '../formats/decode/sample-budget.ts'
 import { makeValueCheck } from '../formats/decode/value-fit.ts'
+import type { Row } from '../source-shapes/probe.ts'
 import { fitProblems, virtualColumns } from './fit.ts'
-import type { Row } from './source.ts'
 
 const sampleOf = (...rows: Row[]) => ({ rows, fields: inferFields(rows) })
 const column = (name: string, type = 'String') => ({ name, type })
 const mapping = (sourceField: string, destinationField: string) => ({ sourceField, destinationField })
 
 describe('the fit of a sample', () => {
-  it('is good when mappings and names fill the columns, and other columns have their defaults', () => {
+  it('has no problems when mappings and names fill the columns, and other columns have their defaults', () => {
     const sample = sampleOf({ id: 1, amount: '12.50', extra: {} }, { id: 2, amount: 3 })
     const columns = [column('id', 'UInt64'), column('amount_eur', 'Decimal(10, 2)'), column('loaded_at', 'DateTime')]
     assert.deepEqual(fitProblems(sample, columns, [mapping('amount', 'amount_eur')]), [])
   })
 
-  it('is bad when no record has a field that is mapped', () => {
+  it('reports a mapped field that no record has', () => {
     assert.deepEqual(
       fitProblems(sampleOf({ id: 1 }), [column('id'), column('amount_eur')], [mapping('amount', 'amount_eur')]),
       ['no record has the field "amount" that fieldMappings maps to the column "amount_eur"'],
     )
   })
 
-  it('is bad when no column is filled at all', () => {
+  it('reports when no column is filled', () => {
     const sample = sampleOf({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 })
     assert.deepEqual(fitProblems(sample, [column('x'), column('y')], []), [
       'no column has the name of a field of the records, which have "a", "b", "c", "d", "e" and 2 more',
@@ -32,7 +32,7 @@ describe('the fit of a sample', () => {
     assert.deepEqual(fitProblems(sample, [], []), [])
   })
 
-  it('reaches into objects with dots, and prefers a field that has the dots in its name', () => {
+  it('resolves dotted paths, and prefers a field with dots in its name', () => {
     const columns = [column('x', 'Int32')]
     assert.deepEqual(fitProblems(sampleOf({ a: { b: { c: 1 } } }), columns, [mapping('a.b.c', 'x')]), [])
     assert.deepEqual(fitProblems(sampleOf({ a: { 'b.c': 1 } }), columns, [mapping('a.b.c', 'x')]), [])
@@ -43,20 +43,20 @@ describe('the fit of a sample', () => {
     assert.deepEqual(fitProblems(sampleOf({ a: null }), columns, [mapping('a.b', 'x')]), [])
   })
 
-  it('cannot be judged without records and declared fields', () => {
+  it('is not checked without records and declared fields', () => {
     assert.deepEqual(fitProblems({ rows: [], fields: [] }, [column('x')], [mapping('a', 'x')]), [])
     const declared = { rows: [], fields: [{ name: 'b', type: 'Int64', isOptional: false }] }
     assert.equal(fitProblems(declared, [column('x')], [mapping('a', 'x')]).length, 1)
   })
 
-  it('allows what transports say of a record', () => {
+  it('accepts metadata of the transport', () => {
     const columns = virtualColumns.map((name) => column(`from${name}`))
     const mappings = virtualColumns.map((name) => mapping(name, `from${name}`))
     assert.deepEqual(fitProblems(sampleOf({ a: 1 }), columns, mappings), [])
     assert.equal(fitProblems(sampleOf({ a: 1 }), [column('x')], [mapping('_unknown', 'x')]).length, 1)
   })
 
-  it('of files that the engine reads itself is judged by what it can read', () => {
+  it('of files that the engine decodes is checked against what it can read', () => {
     const sample = {
       rows: [{ n: 5, to: { city: 'Ulm' } }],
       fields: [
@@ -78,14 +78,14 @@ describe('the fit of a sample', () => {
     ])
   })
 
-  it('names row, value, field, column and type, once for each column', () => {
+  it('reports row, value, field, column and type, once per column', () => {
     const sample = sampleOf({ age: 1 }, { age: 'a text that is too long to be shown' }, { age: 'x' })
     assert.deepEqual(fitProblems(sample, [column('years', 'Nullable(UInt8)')], [mapping('age', 'years')]), [
       'row 2 has "a text that is too l…" in the field "age", which is not a number, as it should be for the column "years" of type "Nullable(UInt8)"',
     ])
   })
 
-  it('tells of 20 problems, not more', () => {
+  it('reports at most 20 problems', () => {
     const names = Array.from({ length: 50 }, (_, index) => `field${index}`)
     const sample = sampleOf(Object.fromEntries(names.map((name) => [name, 'text'])))
     assert.equal(
@@ -108,7 +108,7 @@ describe('the fit of a sample', () => {
 })
 
 describe('a value', () => {
-  it('fits a type that holds it', () => {
+  it('is valid for a type that can store it', () => {
     for (const [type, ...values] of [
       ['String', 1, 'a', true, {}, [1], 2n ** 300n],
       ['UInt8', 0, 255, '255', ' 7 ', true, '', '+5', '1e2'],
@@ -151,7 +151,7 @@ describe('a value', () => {
     }
   })
 
-  it('does not fit a type that cannot hold it', () => {
+  it('is invalid for a type that cannot store it', () => {
     for (const [type, why, ...values] of [
       ['Int32', /not a number/, 'abc', '1,5', [1], {}, '0x10', '--1'],
       ['Int32', /not a whole number/, 1.5, '1.5', Number.NaN],
@@ -183,7 +183,7 @@ describe('a value', () => {
     }
   })
 
-  it('is judged by its beginning when it is long, in little time', () => {
+  it('is checked by its start when it is long, in little time', () => {
     const startedAtMs = performance.now()
     const digits = '1'.repeat(200_000)
     for (const [type, ...values] of [
@@ -203,7 +203,7 @@ describe('a value', () => {
     assert.ok(performance.now() - startedAtMs < 3000)
   })
 
-  it('in a list is judged as long as the lists of all columns are not too long together', () => {
+  it('in a list is checked until the budget of all lists is spent', () => {
     const list = Array.from({ length: 300_000 }, () => 1)
     const sample = sampleOf({ list: [...list, 'x'], number: 'x' })
     const columns = ['a', 'b', 'c', 'd'].map((name) => ({ name, type: name === 'd' ? 'Int8' : 'Array(Int8)' }))
@@ -215,7 +215,7 @@ describe('a value', () => {
     )
   })
 
-  it('is not judged in a type of lists without end', () => {
+  it('is not checked in a too deeply nested list type', () => {
     const type = `${'Array('.repeat(600)}Int8${')'.repeat(600)}`
     let value: unknown = 'x'
     for (let depth = 0; depth < 600; depth++) value = [value]

@@ -1,13 +1,13 @@
-// Whether the records of a sample can fill the columns of the destination. Pure, and careful not to refuse what the engine takes:
-// a type that is not known here is not judged, and null is always fine, since the engine puts the default in its place.
+// Checks whether the records of a sample can fill the columns of the destination. It must not report values that ClickHouse
+// accepts: unknown types are not checked, and null is always valid, because ClickHouse inserts the default.
 import { excerptOf } from '../formats/decode/decode.ts'
 import { findInRow } from '../formats/decode/field-path.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from '../formats/decode/sample-budget.ts'
 import { makeValueCheck, type ValueProblem } from '../formats/decode/value-fit.ts'
 import { avroFileProblem, type WholeFormat, wholeFileProblems } from '../formats/decode/whole-file-fit.ts'
-import type { Row, Sample } from './source.ts'
+import type { Row, Sample } from '../source-shapes/probe.ts'
 
-/** What transports say of a record beside its fields. Mappings may take from them, although no sample has them. */
+/** Metadata of the transport. Mappings may use these columns although no sample has them. */
 export const virtualColumns: readonly string[] = [
   '_topic',
   '_partition',
@@ -37,8 +37,8 @@ export interface FieldMapping {
 const maxProblems = 20
 
 /**
- * What is wrong, each as the middle of a sentence; the first 20. Empty when it fits, or when there is nothing to judge by.
- * `files`: the sample is of objects that the engine reads as a whole.
+ * The first 20 problems, each as the middle of a sentence. Empty when the sample fits, or when it has neither fields nor rows.
+ * `files`: ClickHouse reads the objects as whole files.
  */
 export function fitProblems(
   sample: Sample,
@@ -89,16 +89,16 @@ function fileProblems(
   return problems
 }
 
-/** One problem of a column is enough: the others are mostly the same. */
+/** The first problem of a column: the others are usually the same. */
 function columnProblem(
   rows: Row[],
   { name, type }: DestinationColumn,
   field: string,
   budget: SampleBudget,
 ): string | undefined {
-  const judge = makeValueCheck(type, budget)
+  const check = makeValueCheck(type, budget)
   for (const [index, row] of rows.entries()) {
-    const problem = problemWithin(() => judge(findInRow(row, field)))
+    const problem = problemWithin(() => check(findInRow(row, field)))
     if (problem === undefined) continue
     const to = `the column ${quoted(name)} of type ${excerptOf(type, 100)}`
     return `row ${index + 1} has ${problem.found} in the field ${quoted(field)}, which ${problem.why} for ${to}`
@@ -106,10 +106,10 @@ function columnProblem(
   return undefined
 }
 
-/** Of the lists that are left when the budget is spent, nothing is said: any number of columns may take from the same long list. */
-function problemWithin(judge: () => ValueProblem | undefined): ValueProblem | undefined {
+/** Lists are not checked when the budget is spent: many columns may use the same long list. */
+function problemWithin(check: () => ValueProblem | undefined): ValueProblem | undefined {
   try {
-    return judge()
+    return check()
   } catch (error) {
     if (error instanceof BudgetSpent) return undefined
     throw error
@@ -122,7 +122,7 @@ function fieldFinder({ fields, rows }: Sample): (path: string) => boolean {
     if (virtualColumns.includes(path) || names.has(path)) return true
     if (!path.includes('.')) return false
     if (rows.some((row) => findInRow(row, path) !== undefined)) return true
-    // What is in an object that no record has cannot be known.
+    // The fields of an object are unknown when it is null in all records.
     return namesBeforeDots(path).some((name) => names.has(name) && rows.every((row) => (row[name] ?? null) === null))
   }
 }

@@ -1,9 +1,8 @@
-// A source by its kind. Each kind brings a vendor's client, which is loaded when it is first needed.
-import type { SourceKindName } from '../pipes/pipe.ts'
-import type { PipeSource } from '../pipes/pipe-source.ts'
+// Creates a source by its kind. The client of a vendor is loaded when it is first needed.
+import type { PipeSource, SourceKindName } from '../source-shapes/source-kind.ts'
 import type { ReadableSource, Source, SourceContext } from './source.ts'
 
-/** The kinds that can be read on from a position. */
+/** Kinds that can be read from a position. */
 export type ReadableKind = Exclude<SourceKindName, 'postgres'>
 
 export async function makeSource(kind: SourceKindName, source: PipeSource, context: SourceContext): Promise<Source> {

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { forbiddenHosts } from '../../test/forbidden-hosts.ts'
+import { forbiddenHosts } from '../../test/harness/forbidden-hosts.ts'
 import { loopbackEgress, strictEgress } from '../../test/sources/conformance.ts'
 import type { Egress } from '../lib/egress.ts'
 import { Log } from '../lib/log.ts'
 import { Problem } from '../lib/problem.ts'
-import { type ProbeRequest, Prober, type ProberParts } from './probe.ts'
+import type { ProbeRequest } from '../source-shapes/probe.ts'
+import { Prober, type ProberParts } from './probe.ts'
 import type { Source } from './source.ts'
 
 const organizationId = '00000000-0000-4000-8000-000000000000'
@@ -18,7 +19,7 @@ const sockets = new Set<Socket>()
 const servers: Server[] = []
 let port = 0
 
-/** Accepts, counts and keeps silent. */
+/** Accepts and counts connections, and never answers. */
 async function listen(host: string): Promise<void> {
   const server = createServer((socket) => {
     accepted++
@@ -58,7 +59,7 @@ const postgresAt = (host: string, of = organizationId): ProbeRequest => ({
 
 const accessKey = { accessKeyId: 'AKIA000000EXAMPLE', secretKey: secret }
 
-/** Every field of a source that leads somewhere. */
+/** Every field of a source that has an address. */
 const sourcesAt: [field: string, (host: string) => ProbeRequest][] = [
   ['source.postgres.host', postgresAt],
   [
@@ -173,12 +174,12 @@ describe('Prober', () => {
         assert.equal(code, 'source_not_validated', host)
       }
       assert.equal(accepted, 0)
-      // A region of this form passes no request.
+      // An invalid region fails before any request.
       if (!field.endsWith('region')) assert.deepEqual(lines, [], 'each is a failure that is known')
     })
   }
 
-  it('S8 reaches the listener when the operator allows it, so that the counting can be believed', async () => {
+  it('S8 reaches the listener when the operator allows it, which verifies the counting', async () => {
     for (const [, sourceAt] of sourcesAt.slice(0, 4)) {
       accepted = 0
       await refusalOf(makeProber(loopbackEgress).probeFor(undefined)(sourceAt('127.0.0.1')))
@@ -197,7 +198,7 @@ describe('Prober', () => {
     }
   })
 
-  it('ends when the caller is gone', async () => {
+  it('ends when the caller disconnects', async () => {
     const gone = new AbortController()
     const reached = once(servers[0]!, 'accepted')
     const probing = refusalOf(
@@ -210,7 +211,7 @@ describe('Prober', () => {
     assert.ok(performance.now() - goneAtMs < 15_000)
   })
 
-  it('runs eight at once; those who wait for too long are told to come back', async () => {
+  it('runs eight at once, and rejects those that wait too long with retry-after', async () => {
     const prober = makeProber(loopbackEgress, { timeoutMs: 30_000 })
     const begin = (_?: unknown, index = 0) => {
       const gone = new AbortController()
@@ -223,9 +224,9 @@ describe('Prober', () => {
     accepted = 0
     const first = Array.from({ length: 8 }, begin)
     await untilAccepted(8)
-    const [hurried, patient] = [begin(), begin()]
-    hurried.end()
-    const { code, headers } = await hurried.refusal
+    const [abandoned, waiting] = [begin(), begin()]
+    abandoned.end()
+    const { code, headers } = await abandoned.refusal
     assert.deepEqual([code, headers['retry-after']], ['unavailable', '5'])
     assert.equal(accepted, 8)
     for (const { end, refusal } of first) {
@@ -233,9 +234,9 @@ describe('Prober', () => {
       assert.equal((await refusal).code, 'source_not_validated')
     }
     await untilAccepted(9)
-    patient.end()
-    assert.equal((await patient.refusal).code, 'unavailable')
-    // Its place was given back: the next one runs at once.
+    waiting.end()
+    assert.equal((await waiting.refusal).code, 'unavailable')
+    // The freed capacity is used: the next one starts immediately.
     accepted = 0
     const next = begin()
     await untilAccepted(1)
@@ -243,7 +244,7 @@ describe('Prober', () => {
     await next.refusal
   })
 
-  it('runs four of one organization at once, and lets those of others pass', async () => {
+  it('runs four of one organization at once, and does not block other organizations', async () => {
     const prober = makeProber(loopbackEgress, { timeoutMs: 30_000 })
     const gone = new AbortController()
     const begin = (of: string) => refusalOf(prober.probeFor(gone.signal)(postgresAt('127.0.0.1', of)))
@@ -259,7 +260,7 @@ describe('Prober', () => {
     assert.equal(accepted, 5)
   })
 
-  it('does not blame a source for the time that was spent waiting for others', async () => {
+  it('does not report waiting time as a failure of the source', async () => {
     const prober = makeProber(loopbackEgress, { timeoutMs: 4_000 })
     const first = Array.from({ length: 4 }, () => refusalOf(prober.probeFor(undefined)(postgresAt('127.0.0.1'))))
     await new Promise((next) => setTimeout(next, 300))
@@ -268,7 +269,7 @@ describe('Prober', () => {
     assert.equal((await late).code, 'unavailable')
   })
 
-  it('gives up on a source that does not stop when it is told to, and gives its place to the next', async () => {
+  it('gives up on a source that ignores its signal, and starts the next probe', async () => {
     const stuck: Source = { probe: ({ begin }) => new Promise(() => begin('describe')) }
     const prober = makeProber(loopbackEgress, { timeoutMs: 100, makeSource: async () => stuck })
     const refusals = await Promise.all(
@@ -280,7 +281,7 @@ describe('Prober', () => {
     assert.equal(next.code, 'source_not_validated')
   })
 
-  it('tells nothing of an error that it does not know, but logs that there was one', async () => {
+  it('hides the message of an unknown error, but logs its type', async () => {
     const lines: string[] = []
     const broken: Source = {
       probe: async ({ begin }) => {
@@ -306,7 +307,7 @@ describe('Prober', () => {
     while (accepted < 1) await new Promise((next) => setTimeout(next, 5))
     prober.close()
     const { code, message } = await probing
-    assert.deepEqual([code, message], ['unavailable', 'Penstock is shutting down; try again in a moment'])
+    assert.deepEqual([code, message], ['unavailable', 'Penstock is shutting down; try again in a few seconds'])
   })
 })
 
@@ -329,7 +330,7 @@ describe('whether files fit', () => {
     return misfits
   }
 
-  it('is judged by who reads them: what the store says of a file can be added to rows, and not to Parquet', async () => {
+  it('depends on who decodes them: metadata of the store can be added to rows, but not to Parquet', async () => {
     assert.deepEqual(await misfitsOf('CSVWithNames'), [])
     assert.deepEqual(await misfitsOf('Parquet'), [
       'the column "_path" takes from "_path", which cannot be put into Parquet',

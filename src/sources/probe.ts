@@ -1,54 +1,32 @@
-// The probe of a source of any kind, around what each kind does itself: its time limit, how many run at once, whether what was
-// read fits the destination, and what a caller is told. Whatever a source throws, nothing of it but our own words leaves.
+// Runs the probe of a source: time limit, concurrency, check against the destination, and conversion of failures to a Problem.
+// Messages of servers and libraries are never passed on to the caller.
 import { describeError } from '../lib/describe-error.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
 import { Problem } from '../lib/problem.ts'
-import type { SourceKindName } from '../pipes/pipe.ts'
-import type { PipeSource } from '../pipes/pipe-source.ts'
+import type { Probe, ProbeReport, ProbeRequest, ProbeStep } from '../source-shapes/probe.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
 import { makeSource } from './make-source.ts'
-import { ProbeFailure, type ProbeResult, type ProbeStep, type SourceContext } from './source.ts'
-
-export interface ProbeRequest {
-  kind: SourceKindName
-  source: PipeSource
-  organizationId: string
-  /** What the records are to fill. Without it, the probe ends with `decode`. */
-  destination?: {
-    columns: { name: string; type: string }[]
-    fieldMappings: { sourceField: string; destinationField: string }[]
-    /** What does not fit is a failure; otherwise it is only told. */
-    mustFit: boolean
-  }
-}
-
-export interface ProbeReport extends ProbeResult {
-  steps: { step: ProbeStep; durationMs: number }[]
-  /** What does not fit the destination, as sentences. */
-  misfits: string[]
-}
-
-/** Rejects with a Problem. */
-export type Probe = (request: ProbeRequest) => Promise<ProbeReport>
+import { ProbeFailure, type SourceContext } from './source.ts'
 
 const maxRecords = 100
-/** Files that the engine reads by itself. */
+/** Files that ClickHouse decodes. */
 const wholeFormats = ['Parquet', 'Avro'] as const
-/** Each holds connections and samples; those that come later wait within their own time. */
+/** Each holds connections and samples. Waiting counts towards the time limit. */
 const maxAtOnce = 8
-/** So that the slow sources of one organization do not keep the others waiting. */
+/** Slow sources of one organization must not block the others. */
 const maxOfOrganization = 4
 
-/** What a source may take to close its connections. */
+/** How long a source may take to close its connections. */
 const graceMs = 2_000
 
 export interface ProberParts {
   egress: Egress
-  /** What the operator has set for all sources. */
+  /** Settings of the operator. */
   context: Omit<SourceContext, 'organizationId'>
   timeoutMs: number
   log: Log
-  /** Only tests bring their own. */
+  /** For tests. */
   makeSource?: typeof makeSource
 }
 
@@ -63,18 +41,18 @@ export class Prober {
     this.#parts = parts
   }
 
-  /** A probe for one request, which ends it when `gone` is aborted. All that the request probes shares one time limit. */
+  /** Probes of one request share one time limit, and end when `gone` is aborted. */
   probeFor(gone: AbortSignal | undefined): Probe {
     const limit = AbortSignal.timeout(this.#parts.timeoutMs)
     const signal = AbortSignal.any([limit, this.#closing.signal, ...(gone ? [gone] : [])])
     return async (request) => {
       const { organizationId } = request
-      const hasWaited = await this.#turn(organizationId, signal)
+      const hasWaited = await this.#acquire(organizationId, signal)
       try {
         return await this.#probe(request, signal)
       } catch (error) {
         if (this.#closing.signal.aborted) throw shuttingDown()
-        // Its time went by in the queue: that says nothing of the source.
+        // The time limit expired while waiting: this is not a failure of the source.
         throw hasWaited && signal.aborted ? tooManyProbes() : error
       } finally {
         this.#running.splice(this.#running.indexOf(organizationId), 1)
@@ -83,7 +61,7 @@ export class Prober {
     }
   }
 
-  /** Ends what is under way; nothing that a probe does need be finished. */
+  /** Aborts all probes. */
   close(): void {
     this.#closing.abort()
   }
@@ -93,8 +71,8 @@ export class Prober {
     return this.#running.length < maxAtOnce && ofOrganization < maxOfOrganization
   }
 
-  /** Tells whether it had to wait. */
-  #turn(organizationId: string, signal: AbortSignal): Promise<boolean> {
+  /** Resolves to whether it had to wait. */
+  #acquire(organizationId: string, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(tooManyProbes())
       if (this.#isFree(organizationId)) {
@@ -117,7 +95,7 @@ export class Prober {
     })
   }
 
-  /** Whoever waits longest and may. */
+  /** Starts the oldest waiting probe whose organization is below its limit. */
   #beginNext(): void {
     const next = this.#waiting.find(({ organizationId }) => this.#isFree(organizationId))
     if (!next) return
@@ -162,7 +140,7 @@ export class Prober {
   }
 }
 
-/** A source that does not stop when it is told to must hold up neither whoever asked nor those who wait for its place. */
+/** Does not wait for a source that ignores its signal: neither the caller nor waiting probes may be blocked. */
 async function orOverdue<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const { promise: overdue, reject } = Promise.withResolvers<never>()
   let timer: NodeJS.Timeout | undefined
@@ -204,21 +182,21 @@ function misfit(misfits: string[]): ProbeFailure {
   return new ProbeFailure({ step: 'fit', code: 'misfit', reason: misfits.join('; '), remedy })
 }
 
-type Told = Pick<ProbeFailure, 'step' | 'code' | 'reason' | 'remedy' | 'field'>
+type FailureText = Pick<ProbeFailure, 'step' | 'code' | 'reason' | 'remedy' | 'field'>
 
-function sourceNotValidated(kind: SourceKindName, { step, reason, remedy, field }: Told): Problem {
+function sourceNotValidated(kind: SourceKindName, { step, reason, remedy, field }: FailureText): Problem {
   const path = field === undefined ? `source.${kind}` : `source.${kind}.${field}`
   const detail = `${path}: the step "${step}" failed: ${reason}; ${remedy}`
   return new Problem('source_not_validated', detail, { fields: [{ path, detail }] })
 }
 
 function shuttingDown(): Problem {
-  const detail = 'Penstock is shutting down; try again in a moment'
+  const detail = 'Penstock is shutting down; try again in a few seconds'
   return new Problem('unavailable', detail, { headers: { 'retry-after': '5' }, isOverload: true })
 }
 
 function tooManyProbes(): Problem {
-  return new Problem('unavailable', 'too many sources are being checked at once; try again in a moment', {
+  return new Problem('unavailable', 'too many sources are being checked at once; try again in a few seconds', {
     headers: { 'retry-after': '5' },
     isOverload: true,
   })

@@ -1,57 +1,54 @@
-// The contract of a source: everything that Penstock asks of Kafka, Kinesis, object storage and PostgreSQL, and nothing of how
-// they do it. One file per kind keeps it; the loops, limits and retries around it are written once, by those who call.
+// Contract of a source: the interface to Kafka, Kinesis, object storage and PostgreSQL. One file per kind implements it; callers
+// implement loops, limits and retries.
 //
-// What must stay true of every source:
-// - It reaches the network through the `Egress` it is given, and through nothing else; also hosts that the source itself names.
-// - It stops when the signal is aborted, closes what it opened, and leaves no timer and no socket behind.
-// - What a foreign server or library says never leaves: it is judged, and told in our own words (`ProbeFailure`).
+// Invariants of every source:
+// - It uses the network only through the given `Egress`, also for hosts that the source returns.
+// - When the signal is aborted, it stops, closes what it opened, and leaves no timer and no socket.
+// - Messages of servers and libraries are never passed on: a failure is classified and described as a `ProbeFailure`.
 import type { Readable } from 'node:stream'
 import type { Egress } from '../lib/egress.ts'
 import type { ReversePrivateEndpoints } from '../lib/reverse-private-endpoints.ts'
+import type { ProbeResult, ProbeStep, Row } from '../source-shapes/probe.ts'
 
-/** What a probe does, in this order. `tls` and `authenticate` are left out where a source has none. */
-export const probeSteps = ['connect', 'tls', 'authenticate', 'describe', 'read', 'decode', 'fit'] as const
-export type ProbeStep = (typeof probeSteps)[number]
-
-/** Why a step failed. Two of them never mean the same thing: a user must know what to mend. */
+/** Why a step failed. Each code has a different fix. */
 export type FailureCode =
-  /** The operator's egress policy, or a host that is none. */
+  /** Denied by the egress policy of the operator, or not a valid host. */
   | 'address_denied'
   | 'host_unknown'
   | 'connection_refused'
   | 'host_unreachable'
   | 'timed_out'
-  /** The other side does not speak TLS, or will not with us. */
+  /** The server does not support TLS, or rejects the handshake. */
   | 'tls_refused'
   | 'certificate_untrusted'
   | 'certificate_expired'
   | 'certificate_of_other_host'
-  /** Something answers, but it is not what the source says it is. */
+  /** The server answers, but does not use the expected protocol. */
   | 'protocol_mismatch'
   | 'credentials_refused'
   | 'permission_missing'
   /** The topic, stream, bucket, object, database, table or schema does not exist. */
   | 'not_found'
   | 'wrong_region'
-  /** It is there and lets us in, but is not set up for this, such as a wal_level that is too low. */
+  /** Access works, but the configuration is not sufficient, such as a wal_level that is too low. */
   | 'not_set_up'
-  /** The source answers with an error of its own, or asks us to slow down. */
+  /** The source answers with an internal error or limits the rate. */
   | 'source_failed'
-  /** The records are not what `format` and `compression` say. */
+  /** The records do not match `format` and `compression`. */
   | 'undecodable'
-  /** The records do not have what the columns and mappings of the destination need. */
+  /** The records do not match the columns and mappings of the destination. */
   | 'misfit'
 
 export interface FailureDetails {
   step: ProbeStep
   code: FailureCode
-  /** What is wrong, as the middle of a sentence. Hosts, names and numbers that the user gave; never a secret, never a foreign message. */
+  /** The cause, as the middle of a sentence. May have hosts, names and numbers of the user; never a secret or a message of a server. */
   reason: string
-  /** What to do about it, as the middle of a sentence. */
+  /** How to fix it, as the middle of a sentence. */
   remedy: string
-  /** The field of the source to look at, such as `credentials` or `tableMappings[2].sourceTable`. */
+  /** The field of the source that is the cause, such as `credentials` or `tableMappings[2].sourceTable`. */
   field?: string
-  /** Of the table mappings that it concerns, where it is about tables: their places in the list. */
+  /** Indexes of the table mappings that it concerns. */
   mappings?: number[]
 }
 
@@ -76,107 +73,69 @@ export class ProbeFailure extends Error implements FailureDetails {
   }
 }
 
-/** A field as the records have it. */
-export interface SourceField {
-  name: string
-  /** A type of the engine that holds every value that was seen or that the format declares, such as `Nullable(Int64)`. */
-  type: string
-  /** Some records are without it, or have null. `type` is then Nullable where the engine allows that. */
-  isOptional: boolean
-}
-
-/**
- * A record by the names of its fields. A value is null, a boolean, a number, a bigint, a string, a Date, a Uint8Array, or a
- * list or an object of such values.
- */
-export type Row = Record<string, unknown>
-
-/** A table of PostgreSQL that a sample was taken of. */
-export interface SampledTable {
-  sourceSchemaName: string
-  sourceTable: string
-  /** Columns; empty when the table has no primary key. */
-  primaryKey: string[]
-}
-
-/** What was read. A source without records gives no rows, and no fields unless its format or catalogue declares them. */
-export interface Sample {
-  fields: SourceField[]
-  rows: Row[]
-  /** Only of PostgreSQL, which gives one sample for each mapping. */
-  table?: SampledTable
-}
-
-export interface ProbeResult {
-  /** One; of PostgreSQL one for each table mapping. */
-  samples: Sample[]
-  /** Only of PostgreSQL: the tables that could be mapped, in order of schema and name; the first 1,000. */
-  tables?: SampledTable[]
-}
-
-/** How a source reaches the world, and for how long. */
+/** Network access of a source, and its end. */
 export interface SourceAccess {
   egress: Egress
-  /** Ends the work. Whoever calls puts the time limit in it. */
+  /** Stops the work, also at the time limit of the caller. */
   signal: AbortSignal
 }
 
-/** What the operator of this Penstock has set for sources, and whose source it is. Given to the maker of each source. */
+/** Settings of the operator for sources, and the owner of the source. */
 export interface SourceContext {
-  /** Sent to the cloud as external id with every role that is assumed: a role of one organization must not serve another. */
+  /** Sent as external id when a role is assumed, so that other organizations cannot use the role. */
   organizationId: string
-  /** The pipe that reads; undefined where a source is only looked at. */
+  /** The pipe that reads; undefined for a probe. */
   pipeId?: string
-  /** PEM of authorities that the operator trusts beside those that everyone trusts. */
+  /** PEM of authorities that the operator trusts, in addition to the public ones. */
   caCertificates: string | undefined
-  /** A source that does not speak TLS may be used without: passwords and data cross the network in the clear. */
+  /** Sources without TLS are allowed: passwords and data are then sent in plaintext. */
   allowPlaintext: boolean
-  /** Where services of the cloud are, in place of their public addresses: `http://host:port`. */
+  /** Endpoints of AWS services that replace the public ones: `http://host:port`. */
   awsEndpoints: { kinesis?: string; s3?: string; sts?: string }
-  /** Ways to sources in other networks, of all organizations. None unless given. */
+  /** Of all organizations. Default: none. */
   reversePrivateEndpoints?: ReversePrivateEndpoints
 }
 
 export interface ProbeOptions extends SourceAccess {
-  /** Most records, or rows of each table, to read. */
+  /** Maximum number of records, or of rows per table. */
   maxRecords: number
-  /** Called when a step begins: what fails without a ProbeFailure, failed in the step that began last. */
+  /** Called when a step begins. An error that is not a ProbeFailure belongs to the last step. */
   begin(step: ProbeStep): void
 }
 
 export interface Source {
-  /** Everything up to `decode`; whether it fits the destination is judged by whoever calls. Rejects with a ProbeFailure. */
+  /** Runs all steps up to `decode`; the caller runs `fit`. Rejects with a ProbeFailure. */
   probe(options: ProbeOptions): Promise<ProbeResult>
 }
 
-/** Of a partition that is an object, or a message, of its own: all of it is durable. It is remembered for some days. */
+/** Position of a partition that is one object or message: all of it is durable. It is kept for some days. */
 export const finishedPosition = 'finished'
 
-/** How far each partition has been read, by the name of the partition. What the text means is known to the source alone. */
+/** Position of each partition, by name. Only the source knows the format. */
 export type Positions = Record<string, string>
 
 export interface SourceRecord {
-  /** As it came, decompressed where the transport compresses. */
+  /** As received; batch compression of the transport is removed. */
   value: Uint8Array
-  /** What the transport says of it, by the name of the virtual column: `_topic`, `_partition`, `_offset`, `_timestamp`, `_key`, … */
+  /** Metadata of the transport, by virtual column: `_topic`, `_partition`, `_offset`, `_timestamp`, `_key`, … */
   meta: Row
 }
 
-/** Records in order. A list of objects is one; others make a record when it is asked for, and again each time. */
+/** Records in order. An array is a RecordList; other lists create a record on each access. */
 export interface RecordList extends Iterable<SourceRecord> {
   readonly length: number
   at(index: number): SourceRecord | undefined
-  /** Where the values lie, for whoever needs nothing but them: of hundreds of thousands, no object is made. */
-  readonly places?: ValueOffsets
-  /** Whoever has it will never look at a record, a value or a place again: their memory may be used for others. Need not be called. */
+  /** For encoders that need only the values: avoids one object per record. */
+  readonly valueOffsets?: ValueOffsets
+  /** Allows reuse of the memory: no record, value or offset is read after this call. Optional. */
   release?(): void
 }
 
-/** Where values lie as pieces of something larger, each by its number. */
+/** Start and end of each value within its run. */
 export interface ValueOffsets {
   readonly starts: Int32Array
   readonly ends: Int32Array
-  /** Those that lie in the same bytes, one behind the other: from the end of the run before, up to and without this one's. */
+  /** Values in the same buffer. A run has the values from the end of the run before to its own end (exclusive). */
   readonly runs: readonly ValueRun[]
 }
 
@@ -185,127 +144,127 @@ export interface ValueRun {
   readonly end: number
 }
 
-/** A piece of one partition. The same `from` and `next` always stand for the same bytes. */
+/** Part of one partition. The same `from` and `next` always mean the same bytes. */
 export interface Batch {
   partition: string
-  /** Where it begins. */
+  /** Start position. */
   from: string
-  /** Where the next one begins: the position to open with after this batch is durable. */
+  /** Start of the next batch: the position to open with when this batch is durable. */
   next: string
-  /** Of a stream: records in order. */
+  /** Stream: records in order. */
   records?: RecordList
-  /** Of object storage: a whole object, as it is stored. */
+  /** Object storage: a whole object, as it is stored. */
   object?: {
     key: string
     sizeBytes: number
     modifiedAt?: Date | undefined
     open(signal: AbortSignal): Promise<Readable>
   }
-  /** Of a stream: what was between the two positions can no longer be read. Such a batch has no records. */
+  /** Stream: the records between the two positions can no longer be read. Such a batch has no records. */
   lost?: LostRecords
-  /** Of a queue: a message that leads nowhere, to be kept where refused rows are kept. */
-  refused?: RefusedMessage
+  /** Queue: an unusable message, to be stored with the rejected rows. */
+  rejected?: RejectedMessage
   /**
-   * Of a queue: a position of another partition, to be stored once this batch and all before it in its read are claimed. A batch
-   * that has nothing else is not to be claimed.
+   * Queue: a position of another partition, to be stored when this batch and all earlier ones of the read are claimed. A batch
+   * with only a cursor is not claimed.
    */
   cursor?: { partition: string; position: string }
 }
 
 export interface LostRecords {
-  /** What happened to the topic or stream, as a sentence without its end; the same for all its partitions. */
+  /** The cause, as a sentence without full stop; the same for all partitions of the topic or stream. */
   reason: string
-  /** How many were never read; undefined: unknown. */
+  /** Number of lost records; undefined: unknown. */
   records?: { atLeast: number } | { atMost: number } | undefined
-  /** Of what may be found again: what is found under the same key is not counted twice. */
+  /** For a loss that may be detected again: the same key is counted once. */
   key?: string | undefined
 }
 
-export interface RefusedMessage {
-  /** Where it came from, for people. */
+export interface RejectedMessage {
+  /** Origin, for display. */
   position: string
   raw: Uint8Array
-  /** What is wrong with it, in our own words. */
+  /** Why it is rejected; never a message of a server. */
   reason: string
 }
 
 export interface ReadLimits {
-  /** Of all batches of one read together. An object or a record that is larger comes alone. */
+  /** Over all batches of one read. A larger object or record is returned alone. */
   maxRecords: number
   maxBytes: number
-  /** How long to wait for the first record. With nothing to give, a read gives an empty list. */
+  /** How long to wait for the first record. A read without records returns an empty list. */
   waitMs: number
   signal: AbortSignal
 }
 
 /**
- * Reads on from given positions. Not for two callers at once. `read` and `acknowledge` reject with NotConnected when the
- * connection is gone or its signal is aborted, `read` with EndOfInput when nothing is left and nothing can come, and with a ProbeFailure for what only
- * the user can mend.
+ * Reads from given positions. Not for concurrent callers. `read` and `acknowledge` reject with NotConnected when the connection is
+ * lost or the signal is aborted. `read` rejects with EndOfInput when the source is complete, and with a ProbeFailure for errors
+ * that only the user can fix.
  */
 export interface SourceReader {
-  /** At most one batch of a partition; partitions take turns. A batch is never given twice by one reader. */
+  /** At most one batch per partition, alternating between partitions. A reader never returns a batch twice. */
   read(limits: ReadLimits): Promise<Batch[]>
-  /** The source may forget what is before these positions. Correctness never depends on it: our own positions decide. */
+  /** Allows the source to discard data before these positions. Correctness never depends on it: stored positions decide. */
   acknowledge(positions: Positions): Promise<void>
-  /** How many records, or objects, are there and have not been given, as far as the last answers tell; undefined: nobody knows. */
+  /** Records or objects that have not been returned, as of the last answers; undefined: unknown. */
   lag(): number | undefined
-  /** How it reads when that is not what the user asked for, or what it has put off, as the end of a sentence, such as `by polling, because …`. */
+  /** Deviation from the configuration or postponed work, as the end of a sentence, such as `by polling, because …`. */
   note?(): string | undefined
   /**
-   * Of a queue: others may have at once what was received and is not finished. For whoever stops: after a failure messages would
-   * come again at once, and some queues put away what was received too often. Never rejects, and takes about a second at most.
+   * Queue: makes unfinished messages visible to other readers immediately. Only for a normal stop: after a failure, messages would
+   * be delivered again at once and could reach a dead-letter queue. Never rejects; takes about a second at most.
    */
   giveBack?(): Promise<void>
   close(): Promise<void>
 }
 
-/** One of several readers. */
+/** The part of one reader, of `count`. */
 export interface Assignment {
   index: number
   count: number
 }
 
-/** What a reader is to read, when it is not everything. */
+/** Restricts what a reader reads. */
 export interface Selection {
-  /** The partitions that fall to one of several readers. Every partition falls to exactly one of `count`. */
-  share?: Assignment
+  /** Reads only the partitions of this assignment. Every partition belongs to exactly one of `count`. */
+  assignment?: Assignment
   /**
-   * Exactly what lies between the positions that the reader is opened with and these: nothing of other partitions, nothing
-   * beyond. When all of it has been given, `read` rejects with EndOfInput.
+   * Reads exactly the range from the positions of `open` to these, without other partitions. After that, `read` rejects with
+   * EndOfInput.
    */
   until?: Positions
   /**
-   * Of objects up to `until` of one partition: those with these positions, in this order, and no others. They are found by their keys,
-   * whatever the source has been told to take since they were first given.
+   * Objects of one partition, with `until`: reads only those with these positions, in this order. They are found by key,
+   * regardless of the current pattern of the source.
    */
   only?: string[]
 }
 
 export interface ReadableSource extends Source {
-  /** Partitions that have no position begin where the configuration says; when others of their topic or stream have one, at their beginning. */
-  open(positions: Positions, surroundings: SourceAccess, selection?: Selection): Promise<SourceReader>
+  /** A partition without position starts where the configuration says, or at its beginning if its topic or stream has positions. */
+  open(positions: Positions, access: SourceAccess, selection?: Selection): Promise<SourceReader>
   /**
-   * How many records, or objects, of the share lie behind the positions; undefined: unknown. For a worker that reads nothing for a
-   * while: it moves nothing, and needs no reader. Left out where the source cannot count.
+   * Records or objects of the assignment after the positions; undefined: unknown. For a worker that is not reading: needs no reader
+   * and changes nothing. Left out where the source cannot count.
    */
-  measureLag?(positions: Positions, surroundings: SourceAccess, share: Assignment): Promise<number | undefined>
+  measureLag?(positions: Positions, access: SourceAccess, assignment: Assignment): Promise<number | undefined>
 }
 
-/** The connection was lost or never came about: close the reader, wait, and open another one at the last durable positions. */
+/** The connection was lost or not established: close the reader, back off, and open another one at the last durable positions. */
 export class NotConnected extends Error {
-  /** What cannot be reached, in our own words, where that is not the source itself but something beside it. */
-  readonly place?: string
+  /** What cannot be reached, if it is not the source itself, such as `the schema registry`. */
+  readonly unreachable?: string
 
-  /** `cause`: what was found, where that is known. */
+  /** `cause`: the failure, if known. */
   constructor(place?: string, cause?: ProbeFailure) {
     super('the source is not connected', { cause })
     this.name = 'NotConnected'
-    if (place !== undefined) this.place = place
+    if (place !== undefined) this.unreachable = place
   }
 }
 
-/** What is read is not what was described: whoever reads it describes it again, and makes the destination match. */
+/** The source no longer matches its description: the caller describes it again and adapts the destination. */
 export class SourceChanged extends Error {
   readonly reason: string
 
@@ -317,7 +276,7 @@ export class SourceChanged extends Error {
   }
 }
 
-/** Everything has been read, and nothing will follow: the pipe is complete. */
+/** Everything has been read and no more data can follow: the pipe is complete. */
 export class EndOfInput extends Error {
   constructor() {
     super('the source has no more input')

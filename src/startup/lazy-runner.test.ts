@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { until } from '../../test/fake-workers.ts'
-import { onBothDatabases, openTestApp } from '../../test/harness.ts'
-import { leastPipes, serviceOfPipes } from '../../test/pipes.ts'
+import { until } from '../../test/fakes/fake-workers.ts'
+import { leastPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases, openTestApp } from '../../test/harness/test-app.ts'
 import type { Sql } from '../database/sql.ts'
 import { Log } from '../lib/log.ts'
 import { LazyRunner } from './lazy-runner.ts'
@@ -31,7 +31,7 @@ describe('the runner of an idle Penstock', () => {
   }
   const settle = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-  it('is loaded with the first pipe, and poked from then on', async () => {
+  it('is loaded with the first pipe, and poked afterwards', async () => {
     const { did, seen, lazy } = makeLazy()
     lazy.poke()
     lazy.start()
@@ -47,7 +47,7 @@ describe('the runner of an idle Penstock', () => {
     assert.deepEqual(did, ['load', 'start', 'poke', 'stop'])
   })
 
-  it('is not loaded by one that ends', async () => {
+  it('is not loaded by a process that stops', async () => {
     const { did, seen, lazy } = makeLazy()
     lazy.start()
     seen.hasPipe = true
@@ -57,7 +57,7 @@ describe('the runner of an idle Penstock', () => {
     assert.deepEqual(did.includes('start'), false)
   })
 
-  it('is looked for again after trouble, which is told once', async () => {
+  it('is tried again after a failure, which is logged once', async () => {
     const { did, seen, lazy, logged } = makeLazy()
     seen.isAway = true
     lazy.start()
@@ -78,11 +78,11 @@ describe('the runner of an idle Penstock', () => {
 onBothDatabases(
   'a Penstock that runs pipes',
   (app) => {
-    it('connects to the engine and the source of a new pipe, and says what is wrong there', async () => {
+    it('connects to the engine and the source of a new pipe, and reports the error there', async () => {
       await app().app.listen()
       const service = await serviceOfPipes(app())
       const { organizationId, serviceId, admin: key } = service
-      // Nothing listens there.
+      // Nothing listens on this port.
       const endpoint = { url: 'http://127.0.0.1:1', username: 'default', password: 'hush' }
       const path = `/v1/organizations/${organizationId}/services/${serviceId}`
       assert.equal((await app().request('PATCH', path, { key, body: { endpoint } })).status, 200)
@@ -103,7 +103,7 @@ onBothDatabases(
 )
 
 describe('a process that only runs pipes', () => {
-  it('answers whether it is well, and nothing else', async () => {
+  it('serves health endpoints only', async () => {
     const app = await openTestApp('postgres', { role: 'runner' })
     try {
       for (const [path, status] of [

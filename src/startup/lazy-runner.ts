@@ -1,5 +1,5 @@
-// The runner, loaded when it is first needed: by a pipe that is to run, or for what pipes that do not run have at their sources. As
-// long as there is neither, an idle Penstock spends no memory on it.
+// Loads the runner when it is first needed: for a pipe that should run, or for replication slots and other leftovers of pipes that do
+// not run. Until then an idle Penstock needs no memory for it.
 import type { Sql } from '../database/sql.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
@@ -7,7 +7,7 @@ import { hasPipesToRun } from '../pipes/store.ts'
 import { hasLeftovers } from '../progress/leftovers/store.ts'
 import { hasIdleSlots } from '../progress/retained/store.ts'
 
-const lookEveryMs = 1_000
+const checkEveryMs = 1_000
 
 export interface LoadedRunner {
   start(): void
@@ -20,10 +20,10 @@ export class LazyRunner {
   readonly #load: () => Promise<LoadedRunner>
   readonly #log: Log
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
-  #lookAgain = false
+  #checking: Promise<void> | undefined
+  #checkAgain = false
   #isStopping = false
-  #isInTrouble = false
+  #hasFailed = false
   #runner: LoadedRunner | undefined
 
   constructor(reader: Sql, load: () => Promise<LoadedRunner>, log: Log) {
@@ -33,43 +33,43 @@ export class LazyRunner {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#look(), lookEveryMs)
+    this.#timer = setInterval(() => this.#check(), checkEveryMs)
     this.#timer.unref()
-    this.#look()
+    this.#check()
   }
 
-  /** Something was changed that may concern pipes. */
+  /** Called after a change that may concern pipes. */
   poke(): void {
     if (this.#runner) this.#runner.poke()
-    else if (this.#timer) this.#look()
+    else if (this.#timer) this.#check()
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
     clearInterval(this.#timer)
-    await this.#looking
+    await this.#checking
     await this.#runner?.stop()
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#isStopping || this.#runner) return
-    if (this.#looking) {
-      this.#lookAgain = true
+    if (this.#checking) {
+      this.#checkAgain = true
       return
     }
-    this.#lookAgain = false
-    this.#looking = this.#loadWhenNeeded()
+    this.#checkAgain = false
+    this.#checking = this.#loadWhenNeeded()
       .then(() => {
-        this.#isInTrouble = false
+        this.#hasFailed = false
       })
       .catch((error: unknown) => {
-        // Told once, not every second.
-        if (!this.#isInTrouble) this.#log.warn('the runner could not be started', { error: describeError(error) })
-        this.#isInTrouble = true
+        // Logged once, not every second.
+        if (!this.#hasFailed) this.#log.warn('the runner could not be started', { error: describeError(error) })
+        this.#hasFailed = true
       })
       .finally(() => {
-        this.#looking = undefined
-        if (this.#lookAgain) this.#look()
+        this.#checking = undefined
+        if (this.#checkAgain) this.#check()
       })
   }
 

@@ -1,4 +1,4 @@
-// Where Penstock listens, and why it cannot.
+// Starts listening, and explains why it cannot.
 import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import { StartError } from '../lib/start-error.ts'

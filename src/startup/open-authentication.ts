@@ -1,4 +1,4 @@
-// Who asks: by the key or the session that comes with a request. Each use of either is noted, some time later.
+// Authenticates requests by API key or session, and records the last use of each with a delay.
 
 import type { PenstockDatabase } from '../execution/writes.ts'
 import type { Authentication } from '../http/admission.ts'
@@ -6,15 +6,15 @@ import { addressAllowed } from '../keys/ip-access.ts'
 import { type ApiKey, hashSecret, isKeyId, keyOpens } from '../keys/key.ts'
 import { findKey } from '../keys/store.ts'
 import { describeError } from '../lib/describe-error.ts'
+import { LastUsed } from '../lib/last-used.ts'
 import type { Log } from '../lib/log.ts'
-import { Uses } from '../lib/uses.ts'
 import type { Vault } from '../lib/vault.ts'
 import { csrfTokenOf, isSessionToken, sessionTokenHash } from '../sessions/session.ts'
-import { findSession, type SessionStanding } from '../sessions/store.ts'
+import { type ActiveSession, findSession } from '../sessions/store.ts'
 
 export interface OpenAuthentication {
-  keyUses: Uses<ApiKey>
-  sessionUses: Uses<SessionStanding>
+  keyUses: LastUsed<ApiKey>
+  sessionUses: LastUsed<ActiveSession>
   authentication: Omit<Authentication, 'guard'>
 }
 
@@ -23,11 +23,11 @@ export function openAuthentication(parts: { database: PenstockDatabase; vault: V
   const { reader } = database
   const useNotNoted = (error: unknown): void =>
     log.debug('the use of a key or a session could not be noted', { error: describeError(error) })
-  const keyUses = new Uses<ApiKey>(
+  const keyUses = new LastUsed<ApiKey>(
     ({ id, organizationId }, usedAt) => database.write('noteKeyUse', { id, organizationId, usedAt }, organizationId),
     useNotNoted,
   )
-  const sessionUses = new Uses<SessionStanding>(
+  const sessionUses = new LastUsed<ActiveSession>(
     ({ id, userId }, usedAt) => database.write('noteSessionUse', { id, usedAt }, userId),
     useNotNoted,
   )

@@ -1,4 +1,4 @@
-// Where the data is, and what opens it: for a Penstock that runs, and for commands that only look.
+// Opens the configured database: for a running server, or read-only for commands.
 import { existsSync, mkdirSync, readdirSync, type Stats, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Config, operationSettings } from '../config.ts'
@@ -8,7 +8,7 @@ import { openSqlite } from '../database/sqlite-database.ts'
 import { openSqliteReadOnly } from '../database/sqlite-read-only.ts'
 import { type WriterData, writerModule } from '../execution/writer.ts'
 import { makeWrites, type PenstockDatabase } from '../execution/writes.ts'
-import { checkKeys } from '../installation/installation.ts'
+import { checkKeys } from '../installation/key-check.ts'
 import { readMasterKeys } from '../installation/master-keys.ts'
 import { explainNoAccess } from '../lib/no-access.ts'
 import { NotSetUpError, StartError } from '../lib/start-error.ts'
@@ -21,7 +21,7 @@ export async function openDatabase(
   events: DatabaseEvents,
 ): Promise<PenstockDatabase> {
   if (config.databaseUrl) {
-    // Loaded only where it is used: the driver takes memory that SQLite users need not spend.
+    // Loaded only for PostgreSQL: the driver takes memory.
     const { openPostgres } = await import('../database/postgres.ts')
     return openPostgres({ url: config.databaseUrl, writes: makeWrites(operationSettings(config)), vault, events })
   }
@@ -36,7 +36,7 @@ export interface StoredData {
   close(): Promise<void>
 }
 
-/** For commands that only read: also while a Penstock runs on the same data. */
+/** For commands that only read; works while a server runs on the same data. */
 export async function openStoredData(config: Config): Promise<StoredData> {
   const masterKeys = readMasterKeys(config.masterKeyFile)
   const vault = new Vault(masterKeys ?? newMasterKeys())
@@ -59,7 +59,7 @@ export async function openStoredData(config: Config): Promise<StoredData> {
   }
 }
 
-/** The data folder is ours alone. One that others may look into was made by somebody, and is not ours to change. */
+/** Creates the data folder with mode 0700. An existing one that other users can read is refused, not changed. */
 export function prepareFolder({ dataFolder }: Config): void {
   let stats: Stats
   try {

@@ -1,4 +1,4 @@
-// In which mapped tables copy and source differ, and whether the pipe says so.
+// Compares the mapped tables with the source, and checks whether the pipe reports the differences.
 import type { ReplicationWorld } from '../runner-world/replication-world.ts'
 
 export interface Difference {
@@ -6,7 +6,7 @@ export interface Difference {
   what: string
 }
 
-/** Columns that are gone at the source stay in the copy. A column that came without values is added with the first change. */
+/** Columns removed from the source stay in the copy. A column added without values is added with the first change. */
 export async function listDifferences(world: ReplicationWorld): Promise<Difference[]> {
   const differences: Difference[] = []
   for (const { sourceTable, targetTable, tableEngine } of world.source.tableMappings) {
@@ -16,7 +16,7 @@ export async function listDifferences(world: ReplicationWorld): Promise<Differen
   return differences
 }
 
-/** A log has a row for each that was there at any time: of those that are there, the last one is as they are. */
+/** An append-only table has a row for every version: the last version of each existing row must be current. */
 async function findDifference(
   world: ReplicationWorld,
   { sourceTable, targetTable, isLog }: { sourceTable: string; targetTable: string; isLog: boolean },
@@ -44,26 +44,26 @@ async function findDifference(
   return undefined
 }
 
-/** Decimals are compared as numbers: `1.50` and `1.5` are one. */
+/** Decimals are compared as numbers: `1.50` equals `1.5`. */
 function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null
   const text = String(value)
   return /^-?\d+\.\d+$/.test(text) ? String(Number(text)) : text
 }
 
-/** Of what is about all tables. */
+/** Reasons that concern all tables. */
 const aboutAll: readonly RegExp[] = [
   /^the replication slot \w+ (is gone|has lost|does not have)/,
   /^the database "\w+" has no publication/,
   /^the publication \w+ leaves out (?!columns)/,
 ]
 
-/** Every table that differs is named, or the reason is about all of them. */
-export function isTold(differences: Difference[], reason: string, losses: readonly { reason: string }[]): boolean {
-  const told = [reason, ...losses.map((loss) => loss.reason)]
+/** Whether every differing table is named, or the reason concerns all tables. */
+export function isReported(differences: Difference[], reason: string, losses: readonly { reason: string }[]): boolean {
+  const reported = [reason, ...losses.map((loss) => loss.reason)]
   return differences.every(
     ({ table }) =>
       aboutAll.some((known) => known.test(reason)) ||
-      told.some((text) => new RegExp(`\\b(public\\.|IN )${table}\\b`).test(text)),
+      reported.some((text) => new RegExp(`\\b(public\\.|IN )${table}\\b`).test(text)),
   )
 }

@@ -1,31 +1,31 @@
-// Draws what happens at a source: changes of rows, of tables, of partitions and of what the pipe follows them with. A statement may be
-// refused, because of what was drawn before it or because somebody holds a lock; then nothing has happened.
+// Random changes of a source: rows, tables, partitions, and the publication and replication slot of the pipe. A statement may
+// fail because of earlier changes or a lock; then it has no effect.
 import type { Random } from '../../chaos/random.ts'
 
 export interface DrawnSource {
   random: Random
-  /** Of the pipe. */
+  /** Publication of the pipe. */
   publication: string
   slot: string
-  /** Of the user's: they may be altered, and nothing but the user repairs them. */
+  /** Whether the publication belongs to the user: then it may be altered, and only the user repairs it. */
   isPublicationNamed: boolean
   isSlotNamed: boolean
-  /** Of them, those that may be dropped and exchanged. */
+  /** Tables that may be dropped and replaced. */
   plain: readonly string[]
-  /** Mapped tables that are not partitioned. Some have a column `k` that they are sorted by. */
+  /** Mapped tables without partitions. Some have a column `k` in their sorting key. */
   tables: readonly string[]
-  /** Of which every change is kept. Its shape stays. */
+  /** The append-only table. Its columns do not change. */
   log: string
-  /** The mapped table that is. */
+  /** The mapped partitioned table. */
   partitioned: string
-  /** Columns of a table but its key, as they are now. */
+  /** Current columns of a table without its key. */
   listColumns(table: string): Promise<string[]>
-  /** Partitions at any depth, as they are now. */
+  /** Current partitions at any depth. */
   listPartitions(): Promise<{ name: string; parent: string }[]>
 }
 
 interface Draw {
-  /** How often it is drawn, compared with the others. */
+  /** Relative frequency. */
   weight: number
   sql(source: DrawnSource): string | Promise<string>
 }
@@ -34,7 +34,7 @@ const mostId = 60
 let names = 0
 const newName = (): string => `n${++names}`
 
-/** What rows are changed in, and what publications have. */
+/** A mapped table, for changes of rows and publications. */
 const anyMapped = ({ random, tables, partitioned, log }: DrawnSource): string =>
   random.pick([...tables, partitioned, log])
 const anyTable = ({ random, tables, partitioned }: DrawnSource): string => random.pick([...tables, partitioned])
@@ -231,7 +231,7 @@ const draws: Record<string, Draw> = {
   'drop the publication': { weight: 1, sql: ({ publication }) => `DROP PUBLICATION ${publication}` },
   'drop the slot': {
     weight: 1,
-    // What becomes of one that the user has made is the user's.
+    // A replication slot that the user has created is not dropped.
     sql: ({ slot, isSlotNamed }) =>
       isSlotNamed
         ? 'SELECT 1'

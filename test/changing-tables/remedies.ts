@@ -1,4 +1,4 @@
-// The user of a round of R21 for tables: does what the pipe asks for, and nothing else.
+// The user in a round of R21 for tables: does exactly what the pipe requests.
 import type { ReplicationWorld } from '../runner-world/replication-world.ts'
 import type { DrawnSource } from './draw-change.ts'
 
@@ -33,7 +33,7 @@ async function remedyFor(
     const unlogged = await namesOf(world, `relpersistence = 'u' AND relkind = 'r'`, partitioned)
     return statements(unlogged.map((name) => `ALTER TABLE ${name} SET LOGGED`))
   }
-  if (/the replica identity does not have|do not tell which row/.test(reason)) {
+  if (/the replica identity does not have|do not identify their row/.test(reason)) {
     const lacking = await Promise.all(
       tables.map(async (name) => [name, ...(await namesOf(world, `relkind IN ('r', 'p')`, name))]),
     )

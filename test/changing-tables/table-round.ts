@@ -1,17 +1,17 @@
-// One round of R21 for tables: a pipe follows tables that change at random moments, in rows, shape and publication, with restarts. At
-// the end each copy equals its source, or the pipe says that it does not.
+// One round of R21 for tables: a pipe replicates tables whose rows, columns and publication change at random times, with
+// restarts. At the end each copy equals its source, or the pipe reports the difference.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../chaos/random.ts'
 import { replicationName } from '../../src/runner/postgres/names.ts'
 import { makeReplicationWorld, type ReplicationWorld, tableMapping } from '../runner-world/replication-world.ts'
 import type { PostgresServer } from '../sources/postgres-world.ts'
-import { isTold, listDifferences } from './differences.ts'
+import { isReported, listDifferences } from './differences.ts'
 import { type DrawnSource, drawChange } from './draw-change.ts'
 import { createPublication, help } from './remedies.ts'
 
 export interface Round {
-  /** `differs`: and the pipe does not say so. */
-  outcome: 'equal' | 'told' | 'differs'
+  /** `differs`: without a report of the pipe. */
+  outcome: 'equal' | 'reported' | 'differs'
   history: string[]
 }
 
@@ -128,7 +128,7 @@ async function restart(world: ReplicationWorld, random: Random, note: (text: str
   world.start()
 }
 
-/** Until both sides are equal, twice: a row that is inserted at last shows that changes are still followed. */
+/** Waits until both sides are equal, twice: a final inserted row shows that changes are still replicated. */
 async function settle(
   world: ReplicationWorld,
   source: DrawnSource,
@@ -145,7 +145,7 @@ async function settle(
     if (outcome === 'differs') return outcome
     outcomes.push(outcome)
   }
-  return outcomes.includes('told') ? 'told' : 'equal'
+  return outcomes.includes('reported') ? 'reported' : 'equal'
 }
 
 async function untilEqual(
@@ -158,8 +158,8 @@ async function untilEqual(
     const differences = await listDifferences(world)
     if (differences.length === 0) return 'equal'
     const { losses } = world.store
-    // What is lost for good is not waited for.
-    if (isTold(differences, '', losses)) return 'told'
+    // Permanent losses are not waited for.
+    if (isReported(differences, '', losses)) return 'reported'
     const isOver = performance.now() > deadlineMs
     const end = await Promise.race([world.running?.ended, sleep(50)])
     if (await help(world, source, note)) {
@@ -172,6 +172,6 @@ async function untilEqual(
     note(`${what}; ${JSON.stringify({ end, state, reason, doing, losses })}`)
     const isSaid = end ? end.end === 'failed' : state === 'degraded'
     const said = end && 'reason' in end ? end.reason : reason
-    return isSaid && isTold(differences, said, losses) ? 'told' : 'differs'
+    return isSaid && isReported(differences, said, losses) ? 'reported' : 'differs'
   }
 }

@@ -1,4 +1,4 @@
-// A real browser before a real Penstock, as a person has them.
+// Runs Penstock and a real browser.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,13 +11,13 @@ import { findFreePort } from '../../src/lib/free-port.ts'
 
 export const chromiumFile = '/usr/bin/chromium'
 const root = join(import.meta.dirname, '../..')
-/** Long enough for a machine that has other things to do: what never comes is missed all the same. */
+/** Long enough for a busy machine. */
 const startTimeoutMs = 90_000
 const pageTimeoutMs = 45_000
 
 export interface RunningPenstock {
   url: string
-  /** Signs the sample's admin in, once. */
+  /** One-time sign-in link of the sample's admin. */
   signInLink: string
   /** The lines of sample.env. */
   sample: Record<string, string>
@@ -28,10 +28,10 @@ export function makeFolder(): string {
   return mkdtempSync(join(tmpdir(), 'penstock-console-'))
 }
 
-/** For startPenstock(): the engine that `npm start` brings, in place of one that is not there. */
+/** For startPenstock(): the engine of `npm start` instead of an unreachable one. */
 export const embeddedEngine = { PENSTOCK_TRY_ENGINE: '' }
 
-/** The try-it mode, in a folder of its own unless told; the folder goes when it is stopped, unless it was told. */
+/** Starts the try-it mode in the given folder, or in a new one that is removed at the stop. */
 export async function startPenstock(settings: Record<string, string> = {}, given?: string): Promise<RunningPenstock> {
   const folder = given ?? makeFolder()
   const child = spawn(process.execPath, [join(root, 'bin/penstock.js'), 'try'], {
@@ -39,7 +39,7 @@ export async function startPenstock(settings: Record<string, string> = {}, given
     env: {
       PATH: process.env.PATH,
       XDG_CACHE_HOME: process.env.XDG_CACHE_HOME,
-      // Links are made with the port that was set: it must be known before.
+      // Links contain the configured port, so it must be known before the start.
       PENSTOCK_PORT: String(await findFreePort()),
       PENSTOCK_DATA: join(folder, 'data'),
       PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
@@ -90,7 +90,7 @@ export function openBrowser(): Promise<Browser> {
   })
 }
 
-/** Whoever answers a request for a test may be at it: it must not hear of the end as an error of its own. */
+/** Removes request handlers first, so that a pending one does not fail because of the close. */
 export async function closeBrowser(browser: Browser | undefined): Promise<void> {
   for (const page of browser?.contexts().flatMap((context) => context.pages()) ?? []) {
     await page.unrouteAll({ behavior: 'ignoreErrors' })
@@ -101,18 +101,18 @@ export async function closeBrowser(browser: Browser | undefined): Promise<void> 
 export interface Person {
   page: Page
   context: BrowserContext
-  /** What the browser complained about since it was asked last: errors of scripts, and what the content security policy refused. */
+  /** Script errors and content security policy violations since the last call. */
   complaints(): string[]
 }
 
-/** Opens the link and asks for what it offers. */
+/** Opens the link and signs in. */
 export async function signInByLink(page: Page, { signInLink }: RunningPenstock): Promise<void> {
   await page.goto(signInLink)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.waitForURL('**/console/o/*')
 }
 
-/** A browser of one person, with cookies of its own. */
+/** A browser of one person, with its own cookies. */
 export async function openPerson(
   browser: Browser,
   look: { width?: number; height?: number; colorScheme?: 'light' | 'dark' } = {},
@@ -129,7 +129,7 @@ export async function openPerson(
   let heard: string[] = []
   page.on('pageerror', (error) => heard.push(error.message))
   page.on('console', (message) => {
-    // A refused request is told by the page itself, and is what some tests are about.
+    // A refused request is reported by the page itself, and is what some tests are about.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) heard.push(message.text())
   })
   page.on('dialog', (dialog) => {
@@ -147,10 +147,10 @@ export async function openPerson(
   }
 }
 
-/** Of what a page looks like in the dark only its colours are its own. */
+/** Only the colours of a page differ in dark mode. */
 const rulesOfColours = ['color-contrast', 'link-in-text-block']
 
-/** Throws what keeps people with disabilities from using the page as it is now. */
+/** Throws accessibility violations of the page. */
 export async function requireAccessible(page: Page, where: string, { onlyColours = false } = {}): Promise<void> {
   const isThere = await page.evaluate(`'axe' in globalThis`)
   if (!isThere) await page.evaluate(axe.source)
@@ -164,14 +164,14 @@ export async function requireAccessible(page: Page, where: string, { onlyColours
     onlyColours ? { runOnly: rulesOfColours } : {},
   )
   const serious = found.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-  const told = serious.map(
+  const violations = serious.map(
     ({ id, help, nodes }) =>
       `${id}: ${help}: ${nodes
         .map(({ html }) => html)
         .slice(0, 3)
         .join(' ')}`,
   )
-  assert.deepEqual(told, [], where)
+  assert.deepEqual(violations, [], where)
 }
 
 interface AxeViolation {
@@ -181,7 +181,7 @@ interface AxeViolation {
   nodes: { html: string }[]
 }
 
-/** What an API key sees. */
+/** Calls the API with an API key. */
 export async function callApi(
   { url, sample }: RunningPenstock,
   method: string,

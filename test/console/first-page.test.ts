@@ -1,4 +1,4 @@
-// What a new user sees after `npm start` with the engine that it brings: pipes that run, their rows, and nothing that is wrong.
+// First page of a new user after `npm start` with the embedded engine: running pipes, their rows, and no errors.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -17,7 +17,7 @@ import {
 } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
-/** On two cores it takes five; the rest is for what else the machine does. */
+/** Two cores need five seconds; the rest is for other load. */
 const rowsWithinMs = 90_000
 
 describe('the first page', () => {
@@ -37,7 +37,7 @@ describe('the first page', () => {
   const pipeOf = (name: 'RUNNING_PIPE_ID' | 'SHOP_PIPE_ID') =>
     `/services/${penstock.sample.SERVICE_ID}/pipes/${penstock.sample[name]}`
 
-  it('comes with pipes that run, and has nothing red or orange', async () => {
+  it('shows running pipes, and no errors or warnings', async () => {
     const startedMs = performance.now()
     for (const pipe of ['RUNNING_PIPE_ID', 'SHOP_PIPE_ID'] as const) {
       const isRunning = async (): Promise<boolean> => {
@@ -68,7 +68,7 @@ describe('the first page', () => {
       await page.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}${pipeOf(pipe)}`)
       await page.getByRole('tab', { name: 'Data' }).click()
       const rows = page.getByRole('table', { name: /^Newest rows of / }).getByRole('row')
-      // Beside the header.
+      // Besides the header.
       await rows.nth(1).waitFor()
       assert.deepEqual(await page.locator('.state-red, .state-orange').allInnerTexts(), [])
       await requireFitAndAccessible(page, `the rows of ${pipe}`)
@@ -76,14 +76,14 @@ describe('the first page', () => {
     })
   }
 
-  it('leads by first steps to rows of a pipe of the user, and stays away once they are done', async () => {
+  it('guides through the first steps to rows in a pipe of the user, then hides them', async () => {
     const { page } = person
     const { ORGANIZATION_ID, SERVICE_ID } = penstock.sample
     const overview = `${penstock.url}/console/o/${ORGANIZATION_ID}`
     const steps = page.getByRole('region', { name: 'First steps' })
     const step = (title: string) => steps.getByRole('listitem').filter({ hasText: title })
     await page.goto(overview)
-    // The sample has an engine, keys and a second member; its pipes are not the user's own.
+    // The sample has an engine, keys and a second member; its pipes are not pipes of the user.
     await steps.getByText('3 of 5 steps done').waitFor()
     for (const title of ['Connect an engine', 'Create an API key', 'Invite someone']) {
       await step(title).getByText('(done)').waitFor()

@@ -1,4 +1,4 @@
-// Installs Debian's Chromium when it is missing. Run before the tests of the console.
+// Installs Chromium of Debian if it is missing. Runs before the console tests.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chromiumFile } from './browser.ts'

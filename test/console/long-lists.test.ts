@@ -1,4 +1,4 @@
-// Lists with more rows than a screen: what a row costs, that a further page renders only its own rows, and the search.
+// Lists with more rows than a screen: the cost of a row, rendering of further pages, and the search.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -7,7 +7,7 @@ import { requireFitAndAccessible } from './looks.ts'
 
 const pageSize = 100
 const memberCount = 1_300
-/** With a link, a badge or two buttons; a component with a menu or a tooltip in each row has several times as many. */
+/** Enough for a link, a badge or two buttons; a menu or a tooltip component per row needs several times as many. */
 const mostElementsInRow = 16
 
 const idOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
@@ -22,7 +22,7 @@ function memberAt(index: number) {
   }
 }
 
-/** Answers for the API with a list as long as this. */
+/** Mocks the API with a long list. */
 async function serveManyMembers(page: Page): Promise<void> {
   await page.route('**/v1/organizations/*/members*', async (route) => {
     const url = new URL(route.request().url())
@@ -101,7 +101,7 @@ describe('long lists', () => {
     await rows().filter({ hasText: 'Amara Okafor' }).waitFor()
     assert.match(page.url(), /search=AMARA/)
     await requireFitAndAccessible(page, 'members that match')
-    // The address holds the search.
+    // The URL contains the search.
     await page.reload()
     await rows().filter({ hasText: 'Amara Okafor' }).waitFor()
     assert.equal(await rows().count(), 1)
@@ -113,7 +113,7 @@ describe('long lists', () => {
     assert.equal(await page.getByRole('searchbox', { name: 'Search' }).inputValue(), '')
   })
 
-  it('what a button in a row is for, or why it cannot be used, is said to whoever reaches it', async () => {
+  it('buttons in a row have a description of their purpose, or why they are disabled', async () => {
     await open('/members')
     const remove = page.getByRole('button', { name: /^Remove Ingrid Solheim\. The only admin cannot be removed/ })
     await remove.waitFor()
@@ -127,7 +127,7 @@ describe('long lists', () => {
     await page.getByRole('tooltip').waitFor({ state: 'detached' })
   })
 
-  it('the menu of a row opens at its button, and gives the focus back', async () => {
+  it('the menu of a row opens at its button, and returns the focus', async () => {
     await open('/keys')
     const opener = page.getByRole('button', { name: /^Actions for / }).first()
     await opener.focus()
@@ -141,7 +141,7 @@ describe('long lists', () => {
     assert.ok(await opener.evaluate((element) => element === element.ownerDocument.activeElement))
   })
 
-  it('no page has made the browser complain', () => {
+  it('no page caused browser errors', () => {
     assert.deepEqual(person.complaints(), [])
   })
 })

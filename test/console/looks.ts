@@ -1,14 +1,14 @@
-// How a page is looked at: a telephone and a desk, in light and dark.
+// Checks the layout of a page: telephone and desktop width, light and dark mode.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { requireAccessible } from './browser.ts'
 
-/** With a folder in PENSTOCK_TEST_PICTURES, pictures of it are kept there, for people to look at. */
+/** With a folder in PENSTOCK_TEST_PICTURES, screenshots are stored there. */
 const folder = process.env.PENSTOCK_TEST_PICTURES
 
-/** The page as it is now, without loading it anew: at both widths, in light and dark. */
+/** Checks the page without reloading it, at both widths, in light and dark mode. */
 export async function requireFitAndAccessible(page: Page, where: string): Promise<void> {
   const before = page.viewportSize()!
   for (const width of [390, 1280]) {
@@ -26,7 +26,7 @@ export async function requireFitAndAccessible(page: Page, where: string): Promis
   await page.setViewportSize(before)
 }
 
-/** A control that goes from one colour to another has neither meanwhile. It begins with the next picture of the page. */
+/** During a colour transition a control has intermediate colours. Transitions start with the next frame. */
 async function endColourChanges(page: Page): Promise<void> {
   await page.evaluate(`(async () => {
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))

@@ -43,7 +43,7 @@ describe('two organizations', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('are switched in the header, and nothing of one shows in the other', async () => {
+  it('are switched in the header, and data of one does not appear in the other', async () => {
     const { page, complaints } = await openPerson(browser)
     await signInByLink(page, penstock)
     await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/members`)
@@ -55,10 +55,10 @@ describe('two organizations', () => {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Members' }).click()
     await page.getByText('ingrid.solheim@northwind.example').waitFor()
     assert.equal(await page.getByText('Amara Okafor').count(), 0)
-    // It is remembered.
+    // The choice is remembered.
     await page.goto(`${penstock.url}/console`)
     await page.waitForURL(`**/console/o/${secondId}`)
-    // A service of the other organization is not found below this one.
+    // A service of the other organization is not found in this one.
     await page.goto(`${penstock.url}/console/o/${secondId}/services/${penstock.sample.SERVICE_ID}`)
     await page.getByRole('heading', { name: 'There is nothing here' }).waitFor()
     await page.goto(`${penstock.url}/console/o/6b1f0d9e-0000-4000-8000-000000000000`)

@@ -1,4 +1,4 @@
-// Penstock goes away while somebody uses the console: one notice, whatever is opened meanwhile, and all is well when it is back.
+// An outage of Penstock during the use of the console: one notice on every page, and recovery when it is back.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -12,7 +12,7 @@ import {
   startPenstock,
 } from './browser.ts'
 
-describe('the console while Penstock cannot be reached', () => {
+describe('the console while Penstock is unreachable', () => {
   let penstock: RunningPenstock
   let browser: Browser
   let person: Person
@@ -29,14 +29,14 @@ describe('the console while Penstock cannot be reached', () => {
     await penstock?.stop()
   })
 
-  /** Pages with their code, and the API. */
+  /** Blocks code and API. */
   const goAway = () => page.route('**/*', (route) => route.abort('connectionrefused'))
   const comeBack = () => page.unrouteAll({ behavior: 'ignoreErrors' })
   const notices = () => page.getByText(/Can't reach Penstock/)
   const openPage = (name: string) =>
     page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click()
   const title = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor()
-  /** Also after what is tried again has failed again. */
+  /** Also after failed retries. */
   async function hasOneNotice(where: string): Promise<void> {
     await notices().first().waitFor()
     await page.waitForTimeout(1_500)
@@ -45,7 +45,7 @@ describe('the console while Penstock cannot be reached', () => {
     assert.equal(alerts.length, 1, `${where}: ${alerts.join(' | ')}`)
   }
 
-  it('says so in place of a page whose code was not loaded yet, and shows the page once it is back', async () => {
+  it('shows a notice instead of a page whose code is not loaded, and the page after the recovery', async () => {
     for (const name of ['Members', 'API keys', 'Activity']) {
       await openPage('Overview')
       await title('Overview')
@@ -63,7 +63,7 @@ describe('the console while Penstock cannot be reached', () => {
     }
   })
 
-  it('says so once on pages that are open, whichever tabs are looked at', async () => {
+  it('shows one notice on open pages, on every tab', async () => {
     const { ORGANIZATION_ID, SERVICE_ID, KAFKA_PIPE_ID } = penstock.sample
     const service = `/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}`
     for (const path of [`${service}/pipes/${KAFKA_PIPE_ID}`, service]) {
@@ -82,7 +82,7 @@ describe('the console while Penstock cannot be reached', () => {
     }
   })
 
-  it('says so once where the page itself is there, and its first lists are not', async () => {
+  it('shows one notice when the page is loaded, but not its first lists', async () => {
     await page.route('**/v1/**', (route) => route.abort('connectionrefused'))
     const home = `${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}`
     await page.goto(`${home}/pipes/new`)
@@ -94,7 +94,7 @@ describe('the console while Penstock cannot be reached', () => {
     await title('Members')
   })
 
-  it('no page has made the browser complain', () => {
+  it('no page caused browser errors', () => {
     assert.deepEqual(person.complaints(), [])
   })
 })

@@ -1,4 +1,4 @@
-// The overview of an organization with more broken pipes than fit one page of a list.
+// Overview of an organization with more broken pipes than fit on a list page.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -34,7 +34,7 @@ describe('what needs attention', () => {
     await penstock?.stop()
   })
 
-  /** Failed and degraded pipes, and one with rejected rows, in place of what the sample has. */
+  /** Replaces the sample by failed and degraded pipes, and one with rejected rows. */
   async function serveBrokenPipes(): Promise<void> {
     const { SERVICE_ID, KAFKA_PIPE_ID } = penstock.sample
     const stored = (await callApi(penstock, 'GET', `/services/${SERVICE_ID}/pipes/${KAFKA_PIPE_ID}`)).result as object
@@ -94,7 +94,7 @@ describe('what needs attention', () => {
     await page.unrouteAll({ behavior: 'ignoreErrors' })
   })
 
-  it('no page has made the browser complain', () => {
+  it('no page caused browser errors', () => {
     assert.deepEqual(person.complaints(), [])
   })
 })

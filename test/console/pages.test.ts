@@ -1,4 +1,4 @@
-// Every page as it is first seen: at both widths, in light and dark, for people who hear it, and how much it loads.
+// Every page after loading: layout at both widths, light and dark mode, accessibility, and download size.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ describe('the pages of the console', () => {
     await penstock?.stop()
   })
 
-  it('have no serious barrier and fit the screen, at both widths, in light and dark', {
+  it('are accessible and fit the screen, at both widths, in light and dark', {
     timeout: 900_000,
   }, async () => {
     const { page } = person
@@ -40,7 +40,7 @@ describe('the pages of the console', () => {
     assert.deepEqual(person.complaints(), [])
   })
 
-  it('need less than 300 KB of compressed JavaScript for the first one', async () => {
+  it('need less than 300 KB of compressed JavaScript for the first page', async () => {
     const { page, context } = await openPerson(browser)
     const loaded: string[] = []
     page.on('request', (request) => {
@@ -52,7 +52,7 @@ describe('the pages of the console', () => {
     const bytes = sizes.reduce((sum, size) => sum + size, 0)
     console.log(`first load: ${loaded.length} scripts, ${Math.round(bytes / 1024)} KB compressed`)
     assert.ok(loaded.length > 0 && bytes < mostCompressedBytes, `${bytes} bytes`)
-    // All pages together, for whoever opens every one of them.
+    // All pages together.
     const all = globSync('**/*.js', { cwd: builtFolder }).map(
       (file) => readFileSync(join(builtFolder, `${file}.gz`)).length,
     )

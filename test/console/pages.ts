@@ -1,6 +1,6 @@
 import { callApi, type RunningPenstock } from './browser.ts'
 
-/** The address of every page that a person who is signed in can open, with the sample's ids. */
+/** Addresses of all pages for a signed-in person, with the ids of the sample. */
 export async function everyPage(penstock: RunningPenstock): Promise<string[]> {
   const { sample } = penstock
   const keys = (await callApi(penstock, 'GET', '/keys')).result as { id: string }[]

@@ -1,5 +1,4 @@
-// What a pipe is doing, seen in the console while it does it. The figures are made up here: those of a pipe that runs are never
-// twice the same.
+// Live status of a pipe in the console. The metrics are mocked: those of a running pipe vary.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -20,7 +19,7 @@ const minuteMs = 60_000
 const minutesAgo = (minutes: number): string =>
   new Date(Math.floor(Date.now() / minuteMs - minutes) * minuteMs).toISOString()
 
-/** An hour that goes up and down, with some rejected rows in the middle. */
+/** An hour of varying rates, with some rejected rows in the middle. */
 const anHour = () =>
   Array.from({ length: 50 }, (_, index) => {
     const rowsWritten = Math.round(9000 + 5000 * Math.sin(index / 6) + 700 * Math.cos(index * 2))
@@ -50,7 +49,7 @@ const badRows: PipeBadRow[] = [
   },
 ]
 
-describe('a pipe that runs, in the console', () => {
+describe('a running pipe in the console', () => {
   let penstock: RunningPenstock
   let browser: Browser
   let person: Person
@@ -69,7 +68,7 @@ describe('a pipe that runs, in the console', () => {
     page = person.page
     await signInByLink(page, penstock)
     const made = `**/pipes/${penstock.sample.KAFKA_PIPE_ID}/metrics`
-    // Of the minutes until now: figures of the last minute would be gone when all of this has taken longer.
+    // Covers the minutes until now: metrics of the last minute only would be outdated if the test is slow.
     metrics = running()
     await page.route(made, (route) => route.fulfill({ json: envelope(metrics) }))
   })
@@ -78,13 +77,13 @@ describe('a pipe that runs, in the console', () => {
     await penstock?.stop()
   })
 
-  it('tells what it is doing, how fast, and how sure it is', async () => {
+  it('shows its activity, its rates and its delivery guarantee', async () => {
     await page.goto(address())
     const now = section('Now')
     await now.getByText('Reading from 3 partitions of the topic orders.').waitFor()
     await now.getByText('4,512,345', { exact: true }).waitFor()
     await now.getByText('1,498', { exact: true }).waitFor()
-    await now.getByText('Exactly once: no row is lost, and none is there twice, also after a failure.').waitFor()
+    await now.getByText('Exactly once: no row is lost or duplicated, also after a failure.').waitFor()
     await now.getByText('clickhouse.northwind.example:8443 did not answer in time').waitFor()
     const rate = await now.locator('.figure', { hasText: 'rows/s' }).innerText()
     assert.match(rate, /^[1-9]\d{1,2}(?:\.\d+)?\s/)
@@ -92,7 +91,7 @@ describe('a pipe that runs, in the console', () => {
     assert.deepEqual(person.complaints(), [])
   })
 
-  it('shows the last hour as a chart that can be heard, and as a table', async () => {
+  it('shows the last hour as an accessible chart and as a table', async () => {
     const now = section('Now')
     const chart = now.getByRole('img', { name: 'Rows by the minute, the last hour' })
     await chart.waitFor()
@@ -104,7 +103,7 @@ describe('a pipe that runs, in the console', () => {
     await requireFitAndAccessible(page, 'the table of a chart')
   })
 
-  it('follows what changes without being loaded again', async () => {
+  it('updates without a reload', async () => {
     const reason = 'clickhouse.northwind.example:8443 did not answer in time'
     metrics = {
       ...running(),
@@ -121,13 +120,13 @@ describe('a pipe that runs, in the console', () => {
     const now = section('Now')
     await now.getByText(`Current error`).waitFor()
     await now.getByText(`${reason}.`, { exact: true }).first().waitFor()
-    await now.getByText('At least once: no row is lost; after a failure some may be there twice.').waitFor()
+    await now.getByText('At least once: no row is lost; after a failure some may be duplicated.').waitFor()
     await now.getByRole('listitem').filter({ hasText: 'Reading.' }).waitFor()
     await page.getByRole('heading', { level: 1 }).getByText('Degraded').waitFor()
     await requireFitAndAccessible(page, 'a degraded pipe')
   })
 
-  it('tells why it has failed, and that a pipe which never ran has moved nothing', async () => {
+  it('shows the reason of a failure, and that a pipe that never ran has no rows', async () => {
     metrics = { ...running(), state: 'Failed', stateReason: 'the topic orders does not exist', workers: [], lag: null }
     await section('Now').getByText('Why it has stopped').waitFor()
     await section('Now').getByText('The topic orders does not exist.').waitFor()
@@ -142,13 +141,13 @@ describe('a pipe that runs, in the console', () => {
     await requireFitAndAccessible(page, 'a pipe that waits for its source')
   })
 
-  it('has a page without rejected rows, which says what would be there', async () => {
+  it('explains the page of rejected rows when it is empty', async () => {
     await page.getByRole('tab', { name: 'Rejected rows' }).click()
     await page.getByRole('heading', { name: 'No rejected rows' }).waitFor()
     await requireFitAndAccessible(page, 'no rejected rows')
   })
 
-  it('says when the engine cannot be asked for rejected rows', async () => {
+  it('reports when the engine cannot list rejected rows', async () => {
     const error = 'ENGINE_UNAVAILABLE: the engine did not answer within 10 s'
     errors = { status: 503, body: { error, status: 503 } }
     await page.route('**/pipes/*/errors?*', (route) => route.fulfill({ status: errors.status, json: errors.body }))
@@ -158,7 +157,7 @@ describe('a pipe that runs, in the console', () => {
     await alert.getByText('the engine did not answer within 10 s').waitFor()
   })
 
-  it('lists rejected rows as they came, with the reason', async () => {
+  it('lists rejected rows unchanged, with the reason', async () => {
     errors = { status: 200, body: envelope(badRows) }
     metrics = running()
     await page.reload()
@@ -171,32 +170,32 @@ describe('a pipe that runs, in the console', () => {
     await requireFitAndAccessible(page, 'rejected rows')
   })
 
-  it('has them tried again, after asking', async () => {
+  it('retries them after a confirmation', async () => {
     const rows = section('Rejected rows')
-    await rows.getByRole('button', { name: 'Try them again' }).click()
+    await rows.getByRole('button', { name: 'Retry rows' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('What it rejects again stays here').waitFor()
+    await dialog.getByText('Rows that it rejects again stay here').waitFor()
     await requireFitAndAccessible(page, 'asking whether to try again')
     const [request] = await Promise.all([
       page.waitForRequest((sent) => sent.url().endsWith('/errorReplay')),
-      dialog.getByRole('button', { name: 'Try them again' }).click(),
+      dialog.getByRole('button', { name: 'Retry rows' }).click(),
     ])
     assert.equal(request.method(), 'POST')
     const answer = (await (await request.response())!.json()) as { result: PipeMetrics }
     assert.notEqual(answer.result.replayRequestedAt, null)
     metrics = { ...running(), replayRequestedAt: answer.result.replayRequestedAt }
-    await rows.getByText('They are being tried again').waitFor()
-    const button = rows.getByRole('button', { name: /^Try them again/ })
+    await rows.getByText('The rows are being retried').waitFor()
+    const button = rows.getByRole('button', { name: /^Retry rows/ })
     assert.equal(await button.getAttribute('aria-disabled'), 'true')
     await requireFitAndAccessible(page, 'rejected rows that are tried again')
   })
 
-  it('is told in the activity', async () => {
+  it('has an activity for the retry', async () => {
     await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/activity`)
     await page.getByText(/retried rejected rows of the pipe/).waitFor()
   })
 
-  it('says that a pipe that failed is to be started again when it was changed, and that the reason is from before', async () => {
+  it('explains that a changed failed pipe must be started, and that the reason is older than the change', async () => {
     const { SERVICE_ID, KAFKA_PIPE_ID, ORGANIZATION_ID } = penstock.sample
     const path = `/services/${SERVICE_ID}/pipes/${KAFKA_PIPE_ID}`
     metrics = {
@@ -223,11 +222,11 @@ describe('a pipe that runs, in the console', () => {
     await page.unroute(onlyPipe)
   })
 
-  it('the overview says why a pipe is degraded', async () => {
+  it('the overview shows why a pipe is degraded', async () => {
     const { SERVICE_ID, KAFKA_PIPE_ID, ORGANIZATION_ID } = penstock.sample
     await page.route('**/v1/organizations/*/prometheus', async (route) => {
       const text = await (await route.fetch()).text()
-      // A pipe of the sample may be degraded too: its engine is not there.
+      // A pipe of the sample may be degraded too, because its engine is unreachable.
       const others = text.split('\n').filter((line) => !/^penstock_pipes\{.*"Degraded"/.test(line))
       await route.fulfill({
         body: `${others.join('\n')}penstock_pipes{service="${SERVICE_ID}",state="Degraded"} 1\n`,

@@ -1,12 +1,12 @@
-// The pipe of the try-it mode that runs, from its first row to a row that the engine does not take, as a person sees it.
+// The running pipe of the try-it mode in the console, from its first row to a rejected row.
 import assert from 'node:assert/strict'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import type { PipeMetrics } from '../../src/client/shapes.ts'
-import { openEmbeddedEngine } from '../embedded-engine.ts'
-import type { TestEngine } from '../engine-front.ts'
+import type { TestEngine } from '../fakes/engine-front.ts'
+import { openEmbeddedEngine } from '../harness/embedded-engine.ts'
 import {
   callApi,
   makeFolder,
@@ -19,7 +19,7 @@ import {
 } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
-describe('the sample pipe that runs', () => {
+describe('the running sample pipe', () => {
   const folder = makeFolder()
   let engine: TestEngine
   let penstock: RunningPenstock
@@ -51,39 +51,39 @@ describe('the sample pipe that runs', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('says what keeps it from running while its engine is away', async () => {
+  it('shows the reason while its engine is unreachable', async () => {
     await page.goto(address())
     const now = page.getByRole('region', { name: 'Now', exact: true })
     await now.getByText('Degraded').waitFor({ timeout: 60_000 })
     await now.getByText(`Nothing accepts connections at 127.0.0.1:${engine.port}.`).first().waitFor()
   })
 
-  it('runs as soon as the engine answers, and is seen to move rows', { timeout: 240_000 }, async () => {
+  it('runs as soon as the engine answers, and shows moved rows', { timeout: 240_000 }, async () => {
     await engine.start()
     await page.getByRole('heading', { level: 1 }).getByText('Running').waitFor({ timeout: 80_000 })
-    await page.getByText('Exactly once: no row is lost, and none is there twice, also after a failure.').waitFor()
+    await page.getByText('Exactly once: no row is lost or duplicated, also after a failure.').waitFor()
     const deadline = Date.now() + 60_000
     const first = await figure('rows written')
-    // Both are of the same answer, but a row may be written in the last moment of a minute, and the figure be read in the next.
+    // Both values come from one answer, but a row may be written at the end of a minute and the rate read in the next.
     while ((await figure('rows written')) <= first || (await figure('rows/s')) <= 0) {
-      assert.ok(Date.now() < deadline, 'the figures do not grow')
+      assert.ok(Date.now() < deadline, 'the numbers do not grow')
       await page.waitForTimeout(500)
     }
     await requireFitAndAccessible(page, 'the sample pipe that runs')
   })
 
-  it('shows a row that the engine does not take, and tries it again', { timeout: 240_000 }, async () => {
+  it('shows a rejected row, and retries it', { timeout: 240_000 }, async () => {
     const name = `${new Date().toISOString().replaceAll(/[:.]/g, '-')}.json`
     const order = { order_id: 1, ordered_at: '2026-11-14 09:00:00', product: 'kettle', country: 'NO', amount: 'twelve' }
     const files = join(folder, 'data/sample-files')
     writeFileSync(join(files, `.${name}`), `${JSON.stringify(order)}\n`)
     renameSync(join(files, `.${name}`), join(files, name))
-    await page.getByRole('link', { name: 'Look at those kept' }).click({ timeout: 80_000 })
+    await page.getByRole('link', { name: 'Show rejected rows' }).click({ timeout: 80_000 })
     const rows = page.getByRole('region', { name: 'Rejected rows', exact: true })
     await rows.getByText('"amount":"twelve"').waitFor()
     await requireFitAndAccessible(page, 'a row that was refused')
-    await rows.getByRole('button', { name: 'Try them again' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Try them again' }).click()
+    await rows.getByRole('button', { name: 'Retry rows' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry rows' }).click()
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     const { SERVICE_ID, RUNNING_PIPE_ID } = penstock.sample
     const deadline = Date.now() + 60_000
@@ -93,8 +93,8 @@ describe('the sample pipe that runs', () => {
       assert.ok(Date.now() < deadline, 'the rows are not tried again')
       await page.waitForTimeout(300)
     }
-    // It was refused again, and stays.
-    await rows.locator('button:not([aria-disabled])', { hasText: 'Try them again' }).waitFor()
+    // It is rejected again, and stays.
+    await rows.locator('button:not([aria-disabled])', { hasText: 'Retry rows' }).waitFor()
     await rows.getByText('"amount":"twelve"').waitFor()
     assert.deepEqual(person.complaints(), [])
   })

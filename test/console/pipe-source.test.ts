@@ -1,4 +1,5 @@
-// How the source of a pipe is entered and shown where a queue tells of new objects, and what Penstock makes at a PostgreSQL.
+// Sources with a queue for new objects, and the publication and replication slot that Penstock creates in PostgreSQL, in forms
+// and pages.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -35,7 +36,7 @@ describe('the source of a pipe, in the console', () => {
   })
 
   const queue = () => page.getByRole('textbox', { name: /^Queue URL/ })
-  const loadFirst = () => page.getByRole('switch', { name: 'Load what is there first' })
+  const loadFirst = () => page.getByRole('switch', { name: 'Load existing objects first' })
   const provider = () => page.getByRole('combobox', { name: 'Provider' })
 
   const addressOf = (pipeId: string, rest = ''): string => {
@@ -43,7 +44,7 @@ describe('the source of a pipe, in the console', () => {
     return `${penstock.url}/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}/pipes/${pipeId}${rest}`
   }
 
-  /** The page of a pipe of the sample, whose source is made up here. */
+  /** The page of a sample pipe with a mocked source. */
   const openSource = async (pipeId: string, change: (source: Pipe['source']) => void): Promise<void> => {
     await page.unrouteAll({ behavior: 'ignoreErrors' })
     await page.route(`**/v1/**/pipes/${pipeId}`, async (route) => {
@@ -71,16 +72,16 @@ describe('the source of a pipe, in the console', () => {
       postgres!.settings = { ...others, ...settings }
     })
 
-  it('is shown with its queue, and with what is done about what was there before', async () => {
+  it('is shown with its queue, and with the handling of existing objects', async () => {
     await openObjects({ queueUrl })
     await page.getByText(queueUrl).waitFor()
-    assert.equal(await factOf('Load what is there first'), 'Yes')
+    assert.equal(await factOf('Load existing objects first'), 'Yes')
     await requireFitAndAccessible(page, 'a source with a queue')
     await openObjects({ queueUrl, skipInitialLoad: true })
     await page.getByText(queueUrl).waitFor()
-    assert.equal(await factOf('Load what is there first'), 'No')
+    assert.equal(await factOf('Load existing objects first'), 'No')
     await openObjects({})
-    await page.getByText('None: the store is listed again and again').waitFor()
+    await page.getByText('None: the bucket is listed periodically').waitFor()
     await openObjects({ isContinuous: false })
     await page.getByText('Otherwise the pipe completes').waitFor()
     assert.equal(await page.getByText('Queue URL').count(), 0)
@@ -102,7 +103,7 @@ describe('the source of a pipe, in the console', () => {
     assert.deepEqual(foundOf([...ofAzure, 'Connection string', 'URL', 'IAM role'], await labels()), ['URL', 'IAM role'])
     assert.deepEqual(foundOf([...ofAzure, 'IAM role'], await inputs()), ['IAM role'])
     assert.equal(await page.getByText('does not use what follows').count(), 0)
-    // What an update has stored all the same can be seen and cleared.
+    // A value stored by an update can still be seen and cleared.
     await openObjects({ queueUrl, path: 'kept' })
     await page.getByText('kept', { exact: true }).waitFor()
     assert.deepEqual(foundOf([...ofAzure, 'IAM role'], await inputs()), ['Path', 'IAM role'])
@@ -116,11 +117,11 @@ describe('the source of a pipe, in the console', () => {
     await openObjects({ queueUrl })
     await page.goto(addressOf(penstock.sample.OBJECT_STORAGE_PIPE_ID!))
     const flow = page.getByRole('region', { name: 'Data flow', exact: true })
-    await flow.getByText(`new files told of by the queue ${queueUrl}`).waitFor()
+    await flow.getByText(`new files from the queue ${queueUrl}`).waitFor()
     await requireFitAndAccessible(page, 'a pipe with a queue')
   })
 
-  it('has messages and files that were given up told from rows', async () => {
+  it('distinguishes skipped messages and files from rejected rows', async () => {
     const given: Partial<PipeBadRow>[] = [
       { id: 'row', partition: 'object:etag a.json', position: 'bytes 0 to 120 of a.json' },
       { id: 'file', partition: 'object:etag b.json', position: 'the object b.json', raw: '{"key":"b.json"}' },
@@ -136,23 +137,23 @@ describe('the source of a pipe, in the console', () => {
     const kept = page.getByRole('region', { name: 'Rejected rows, messages and files', exact: true })
     const entries = kept.locator('.rejected-rows > li')
     await entries.first().waitFor()
-    const told = await entries.allInnerTexts()
+    const texts = await entries.allInnerTexts()
     assert.deepEqual(
-      told.map((text) => /This is a (message|file), not a row/.exec(text)?.[1]),
+      texts.map((text) => /This is a (message|file), not a row/.exec(text)?.[1]),
       [undefined, 'file', 'message'],
     )
     await requireFitAndAccessible(page, 'messages and files that were given up')
-    await kept.getByRole('button', { name: 'Try them again' }).click()
-    await page.getByRole('dialog').getByText('Messages and files are left out').waitFor()
+    await kept.getByRole('button', { name: 'Retry rows' }).click()
+    await page.getByRole('dialog').getByText('Messages and files are not retried').waitFor()
     assert.deepEqual(person.complaints(), [])
   })
 
-  it('is shown with the slot and the publication that Penstock makes, or those that were named', async () => {
+  it('is shown with the created or the configured replication slot and publication', async () => {
     const own = `penstock_${penstock.sample.POSTGRES_PIPE_ID!.replaceAll('-', '_')}`
     await openPostgres({ replicationMode: 'cdc' })
     await page.getByText(own).first().waitFor()
-    assert.equal(await factOf('Replication slot'), `${own} Made by Penstock`)
-    assert.equal(await factOf('Publication'), `${own} Made by Penstock`)
+    assert.equal(await factOf('Replication slot'), `${own} Created by Penstock`)
+    assert.equal(await factOf('Publication'), `${own} Created by Penstock`)
     await requireFitAndAccessible(page, 'a source with a slot of its own')
     await openPostgres({ replicationMode: 'cdc_only', replicationSlotName: 'theirs' })
     await page.getByText('theirs', { exact: true }).waitFor()
@@ -163,7 +164,7 @@ describe('the source of a pipe, in the console', () => {
     assert.deepEqual(person.complaints(), [])
   })
 
-  it('asks for a queue where objects come later and their store has one', async () => {
+  it('offers a queue for continuous pipes of stores with queues', async () => {
     const { ORGANIZATION_ID, SERVICE_ID } = penstock.sample
     await page.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}/pipes/new?kind=objectStorage&service=${SERVICE_ID}`)
     const continuous = page.getByRole('switch', { name: 'Continuous' })
@@ -177,12 +178,12 @@ describe('the source of a pipe, in the console', () => {
       await queue().waitFor({ state: 'detached' })
     }
     await provider().selectOption('azureblobstorage')
-    await page.getByText(/Event Grid tells of new blobs/).waitFor()
+    await page.getByText(/Event Grid notifies of new blobs/).waitFor()
     await provider().selectOption('s3')
-    await page.getByText(/which the bucket tells of new objects/).waitFor()
+    await page.getByText(/which the bucket notifies of new objects/).waitFor()
   })
 
-  it('has no public access together with a queue', async () => {
+  it('does not combine public access with a queue', async () => {
     const authentication = page.getByRole('combobox', { name: 'Authentication' })
     const open = authentication.locator('option', { hasText: 'None (public objects)' })
     await authentication.selectOption('none')
@@ -193,7 +194,7 @@ describe('the source of a pipe, in the console', () => {
     await open.waitFor({ state: 'attached' })
   })
 
-  it('loads what is there first, unless it is told not to', async () => {
+  it('loads existing objects first by default', async () => {
     await queue().fill(queueUrl)
     assert.ok(await loadFirst().isChecked())
     await requireFitAndAccessible(page, 'a queue that is entered')

@@ -1,4 +1,4 @@
-// The tables of a postgres pipe while they are loaded, seen in the console. The figures are made up here.
+// Tables of a postgres pipe during the load, in the console. The metrics are mocked.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -77,8 +77,8 @@ describe('the tables of a postgres pipe, in the console', () => {
     await penstock?.stop()
   })
 
-  it('are shown with how far each is and how long it takes, what is being loaded first', async () => {
-    await section('Tables').getByText('2 being loaded, 1 waiting, 1 following the source.').waitFor()
+  it('are shown with progress and remaining time, loading tables first', async () => {
+    await section('Tables').getByText('2 loading, 1 waiting, 1 replicating changes.').waitFor()
     assert.deepEqual(await section('Tables').getByRole('row').getByRole('cell').first().allInnerTexts(), [
       'public.orders',
     ])
@@ -86,9 +86,9 @@ describe('the tables of a postgres pipe, in the console', () => {
     const bar = row('public.orders').getByRole('progressbar', { name: 'Load of public.orders' })
     assert.equal(await bar.getAttribute('aria-valuenow'), '25')
     await row('a_table_with').getByText('3.4%, 1 row', { exact: true }).waitFor()
-    await row('customers').getByText('Follows the source').waitFor()
+    await row('customers').getByText('Replicating changes').waitFor()
     await row('customers').getByText('48,211 rows').waitFor()
-    await row('later').getByText('Waits to be loaded').waitFor()
+    await row('later').getByText('Waiting to be loaded').waitFor()
     assert.equal(await section('Tables').getByRole('progressbar').count(), 2)
     await section('Now').getByText('31.3 MB', { exact: true }).waitFor()
     await section('Now').getByText('changes wait').waitFor()
@@ -96,7 +96,7 @@ describe('the tables of a postgres pipe, in the console', () => {
     assert.deepEqual(person.complaints(), [])
   })
 
-  it('are shown beside those that are to take their place', async () => {
+  it('are shown beside the tables that replace them', async () => {
     metrics = {
       ...metrics,
       state: 'Resync',
@@ -115,15 +115,15 @@ describe('the tables of a postgres pipe, in the console', () => {
       ],
     }
     const shadow = row('orders_penstock_resync')
-    await shadow.getByText('Is being loaded again').waitFor()
-    await shadow.getByText('Takes the place of the present table once it is loaded').waitFor()
+    await shadow.getByText('Reloading').waitFor()
+    await shadow.getByText('Replaces the current table once it is loaded').waitFor()
     await shadow.getByText('80%, 4,000,000 of about 5,000,000 rows, under a minute left').waitFor()
     await section('Now').getByText('Unknown', { exact: true }).waitFor()
     await requireFitAndAccessible(page, 'tables that are loaded again')
     assert.deepEqual(person.complaints(), [])
   })
 
-  it('are shown by and by where they are many', async () => {
+  it('are shown page by page', async () => {
     const many = Array.from({ length: 60 }, (_, index) => table(`table_${index}`, { state: 'loaded', ...done }))
     metrics = { ...metrics, state: 'Completed', tables: many }
     await section('Tables').getByText('60 loaded.', { exact: true }).waitFor()
@@ -135,11 +135,11 @@ describe('the tables of a postgres pipe, in the console', () => {
     assert.equal(await section('Tables').getByRole('button').count(), 0)
   })
 
-  it('are no part of a pipe of another kind', async () => {
+  it('are not shown for other kinds of pipes', async () => {
     const { ORGANIZATION_ID, SERVICE_ID, KAFKA_PIPE_ID } = penstock.sample
     await page.goto(`${penstock.url}/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}/pipes/${KAFKA_PIPE_ID}`)
     await section('Now').getByText('records wait').waitFor()
     assert.equal(await section('Tables').count(), 0)
-    assert.equal(await section('Now').getByText('Log kept for the pipe').count(), 0)
+    assert.equal(await section('Now').getByText('WAL retained by PostgreSQL').count(), 0)
   })
 })

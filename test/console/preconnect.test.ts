@@ -1,4 +1,5 @@
-// Chromium opens a connection ahead of need and uses it for the next page. What a server says there before it is asked becomes that page.
+// Chromium opens connections ahead of need and uses them for the next page. Bytes that a server sends on such a connection before
+// a request become that page.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -6,10 +7,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { it } from 'node:test'
 import { chromium } from 'playwright-core'
-import { openTestApp } from '../harness.ts'
+import { openTestApp } from '../harness/test-app.ts'
 import { chromiumFile, makeFolder } from './browser.ts'
 
-it('a page comes over a connection that was opened long before it', { timeout: 60_000 }, async (t) => {
+it('a page loads over a connection that was opened long before', { timeout: 60_000 }, async (t) => {
   const app = await openTestApp('sqlite')
   t.after(() => app.close())
   const url = await app.app.listen()
@@ -20,7 +21,7 @@ it('a page comes over a connection that was opened long before it', { timeout: 6
   })
   t.after(() => otherSite.close())
   await once(otherSite.listen(0, '127.0.0.1'), 'listening')
-  // Chromium opens connections ahead of need only for a profile that is kept, and with its background networking.
+  // Chromium does so only with a persistent profile and background networking.
   const profile = makeFolder()
   const browser = await chromium.launchPersistentContext(profile, {
     executablePath: chromiumFile,
@@ -37,7 +38,7 @@ it('a page comes over a connection that was opened long before it', { timeout: 6
   await page.goto(`http://127.0.0.1:${(otherSite.address() as AddressInfo).port}/`)
   const [socket] = await preconnected
   assert.equal(socket.bytesRead, 0)
-  // The server gives up on it.
+  // The server closes the connection.
   await Promise.race([once(socket, 'finish'), once(socket, 'close')])
   const response = await page.goto(`${url}/docs`)
   assert.equal(response?.status(), 200)

@@ -1,5 +1,5 @@
-// The pictures of docs/console.md, from a Penstock that was just started: npm run screenshots.
-// With a folder as argument: every page instead, at both widths, in light and dark, to be looked at.
+// Takes the screenshots of docs/console.md from a new Penstock: npm run screenshots. With a folder as argument: every page at
+// both widths, in light and dark mode.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PipeMetrics } from '../../src/client/shapes.ts'
@@ -126,7 +126,7 @@ try {
   await penstock.stop()
 }
 
-/** Some changes, so that lists have something to show. */
+/** Makes some changes, so that lists have entries. */
 async function makeHistory(running: RunningPenstock): Promise<void> {
   const { sample } = running
   const service = `/services/${sample.SERVICE_ID}`

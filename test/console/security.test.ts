@@ -1,4 +1,4 @@
-// S10: what another site can do to somebody who is signed in to the console: nothing. And what a stored text can do: be read.
+// S10: another site cannot do anything with the session of a signed-in person, and stored texts are never executed.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
@@ -47,7 +47,7 @@ describe('S10 the console under attack', () => {
     await penstock?.stop()
   })
 
-  /** The whole store as a key sees it, without what changes by itself. */
+  /** The whole store over the API, without values that change on their own. */
   async function everything(): Promise<string> {
     const { sample } = penstock
     const parts: unknown[] = []
@@ -58,7 +58,7 @@ describe('S10 the console under attack', () => {
     return JSON.stringify(parts, (name, value) => (name === 'usedAt' || name === 'state' ? undefined : value))
   }
 
-  it('the cookie cannot be read by scripts, is sent to this site only, and lives no longer than it may', async () => {
+  it('the cookie is HttpOnly, SameSite and expires with the session', async () => {
     const cookies = (await person.context.cookies()).filter(({ name }) => name === 'penstock-session')
     assert.equal(cookies.length, 1)
     const { httpOnly, sameSite, path, expires } = cookies[0]!
@@ -67,7 +67,7 @@ describe('S10 the console under attack', () => {
     assert.equal(await person.page.evaluate('document.cookie'), '')
   })
 
-  it('pages allow no script but our own, no frame around them and no base', async () => {
+  it('pages allow only scripts of this origin, no framing and no base', async () => {
     const response = await person.page.goto(`${penstock.url}/console/sign-in`)
     const policy = response!.headers()['content-security-policy']!
     assert.match(policy, /default-src 'none'/)
@@ -78,7 +78,7 @@ describe('S10 the console under attack', () => {
     const nonce = /'nonce-([\w-]+)'/.exec(policy)![1]
     const again = await person.page.goto(`${penstock.url}/console/sign-in`)
     assert.ok(!again!.headers()['content-security-policy']!.includes(nonce!))
-    // An inline script and an inline handler are refused by the browser itself.
+    // The browser refuses inline scripts and handlers.
     await person.page.evaluate(`{
       const script = document.createElement('script'); script.textContent = 'window.ranInline = true'; document.body.append(script)
       const image = document.createElement('div'); image.innerHTML = '<img src="x:" onerror="window.ranInline = true">'; document.body.append(image)
@@ -88,7 +88,7 @@ describe('S10 the console under attack', () => {
     person.complaints()
   })
 
-  // The same machine under another port is another origin but the same site, where cookies are sent; `localhost` is another site.
+  // The same machine with another port is another origin but the same site, so cookies are sent; `localhost` is another site.
   for (const host of ['127.0.0.1', 'localhost']) {
     it(`a page of ${host} with another port changes nothing and reads nothing`, { timeout: 300_000 }, async () => {
       const { sample, url } = penstock
@@ -121,7 +121,7 @@ describe('S10 the console under attack', () => {
           { method: 'POST', mode, body: JSON.stringify({ newPassword: 'correct horse battery' }) },
         ])
       }
-      // What the server answered, which the page itself is not told.
+      // Answers of the server, which the page cannot read.
       const answers: { method: string; status: number }[] = []
       page.on('response', (response) => {
         if (response.url().startsWith(url)) {
@@ -138,19 +138,19 @@ describe('S10 the console under attack', () => {
         return texts.filter((text) => text !== '')
       }, attempts)
       assert.deepEqual(read, [])
-      // The page may know of the end of a request before we are told of it.
+      // The page may see the end of a request before the event arrives here.
       for (const deadline = Date.now() + 10_000; answers.length < 7 && Date.now() < deadline; ) {
         await page.waitForTimeout(50)
       }
-      // Without asking for permission first, browsers send GET and POST; the rest has not come to the server. With the cookie a
-      // GET would be answered with 200 if only its origin were ours.
+      // Browsers send GET and POST without a preflight request; other methods did not reach the server. With the cookie a GET
+      // from our own origin would get 200.
       const isSameSite = host === '127.0.0.1'
       const got = (method: string) => answers.filter((each) => each.method === method).map(({ status }) => status)
       assert.deepEqual(got('GET'), isSameSite ? [403, 403, 403] : [401, 401, 403])
       assert.deepEqual(got('POST'), isSameSite ? [403, 403, 403, 403] : [401, 401, 401, 403])
       assert.equal(answers.length, 7)
 
-      // A form needs no permission of the other side to be sent.
+      // A form is sent without a preflight request.
       for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
         for (const action of [
           `${organization}/keys`,
@@ -169,14 +169,14 @@ describe('S10 the console under attack', () => {
           assert.equal(carriesCookie, isSameSite, 'whether the session goes along')
           if (!isSameSite && action === `${organization}/keys`) assert.equal(response.status(), 401)
           else {
-            // Not because of the media type or the missing token: the origin is looked at first.
+            // Not because of the media type or the missing token: the origin is checked first.
             assert.equal(response.status(), 403)
             assert.match(await response.text(), /must come from a page of this Penstock/)
           }
           await form.close()
         }
       }
-      // Framed, a click could be stolen.
+      // Clickjacking needs a frame.
       await page.setContent(`<iframe src="${url}/console/sign-in"></iframe>`)
       await page.waitForTimeout(300)
       const framed = page.frames().find((frame) => frame !== page.mainFrame())
@@ -190,7 +190,7 @@ describe('S10 the console under attack', () => {
     })
   }
 
-  it('texts that look like scripts are shown as texts, on every page', { timeout: 600_000 }, async () => {
+  it('texts that look like scripts are shown as text on every page', { timeout: 600_000 }, async () => {
     const { sample } = penstock
     const texts = [
       `<img src=x onerror="window.ran=1">`,
@@ -226,7 +226,7 @@ describe('S10 the console under attack', () => {
       await person.page.goto(`${penstock.url}/console${path}`)
       await person.page.waitForLoadState('networkidle')
       assert.equal(await person.page.evaluate('window.ran'), undefined, path)
-      // No address that a text could have made into a script.
+      // No link that executes a text.
       assert.deepEqual(
         await person.page.evaluate(
           `[...document.querySelectorAll('[href^="javascript:" i], script:not([src])')].length`,

@@ -1,5 +1,5 @@
-// A source is tried from the console before anything is kept: what is wrong is told at its field, what is found is offered for
-// the destination, and a pipe is made of it.
+// The source check in the console: errors appear at their fields, discovered fields are offered for the destination, and a pipe
+// is created from them.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -16,7 +16,7 @@ import {
 } from './browser.ts'
 import { requireFitAndAccessible } from './looks.ts'
 
-/** The server of the test run, which has the database of the examples. */
+/** PostgreSQL of the test run, with the example database. */
 const postgres = new URL(process.env.PENSTOCK_TEST_POSTGRES!)
 
 const records = [
@@ -41,7 +41,7 @@ describe('the check of a source', () => {
     await answerDestinationCheck([])
     await signInByLink(page, penstock)
   })
-  /** For the engine of the sample, which is not there. */
+  /** Mocks the engine of the sample, which is unreachable. */
   const answerDestinationCheck = async (errors: { pointer: string; detail: string }[]) => {
     await page.unroute('**/pipes/destinationCheck')
     await page.route('**/pipes/destinationCheck', (route) => {
@@ -72,13 +72,13 @@ describe('the check of a source', () => {
     }[]
   let pipeId = ''
 
-  it('waits until the source is filled in, and says what is missing', async () => {
+  it('requires a complete source, and names missing fields', async () => {
     await openNewPipe('postgres')
     assert.ok(await checkButton().isDisabled())
     await section().getByText('Still needed: Host, Database, User name, Password.').waitFor()
   })
 
-  it('tells a wrong password at its field, with the step, the reason and what to do', async () => {
+  it('reports a wrong password at its field, with the step, the reason and what to do', async () => {
     await field(/^Host/).fill('127.0.0.1')
     await field(/^Port/).fill(postgres.port)
     await field(/^Database/).fill('shop')
@@ -96,7 +96,7 @@ describe('the check of a source', () => {
     await requireFitAndAccessible(page, 'a source that failed')
   })
 
-  it('forgets what it said when the source is changed', async () => {
+  it('discards its result when the source is changed', async () => {
     await secret().fill('a-password')
     await section()
       .getByText(/changed since it was checked/)
@@ -136,7 +136,7 @@ describe('the check of a source', () => {
     await requireFitAndAccessible(page, 'tables that were found')
   })
 
-  it('lets people search when there are many tables', async () => {
+  it('offers a search when there are many tables', async () => {
     await page.route('**/pipes/schemaDiscovery', async (route) => {
       const response = await route.fetch()
       const answer = await response.json()
@@ -158,7 +158,7 @@ describe('the check of a source', () => {
     await section().getByRole('button', { name: 'public.orders is added' }).waitFor()
   })
 
-  it('shows as a command exactly what the button sends', async () => {
+  it('shows the request of the button as a command', async () => {
     await section().getByRole('button', { name: 'Copy as curl' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('Secrets that you typed are in it').waitFor()
@@ -171,7 +171,7 @@ describe('the check of a source', () => {
     await section().getByText('Connection OK').waitFor()
   })
 
-  it('offers the tables beside the mappings too, and the pipe is created after one more check', async () => {
+  it('offers the tables beside the mappings, and checks again before the pipe is created', async () => {
     await next('destination')
     await page.getByRole('button', { name: 'public.orders is added' }).waitFor()
     assert.equal(await field(/^Target table 1/).inputValue(), 'orders')
@@ -191,7 +191,7 @@ describe('the check of a source', () => {
     pipeId = created.id
   })
 
-  it('looks at a pipe with its stored secrets, and at what would be changed in it', async () => {
+  it('checks an existing pipe with its stored secrets and the pending changes', async () => {
     const path = `/services/${penstock.sample.SERVICE_ID}/pipes/${pipeId}`
     await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}${path}/edit`)
     const asPresent = page.waitForRequest(/schemaDiscovery/)
@@ -211,10 +211,10 @@ describe('the check of a source', () => {
     assert.equal(await field(/^Database/).getAttribute('aria-invalid'), 'true')
   })
 
-  it('a change of the source is kept only if the source passes, unless that is not wished', async () => {
+  it('a change of the source is stored only after a successful check, unless the check is switched off', async () => {
     const pane = page.getByRole('region', { name: 'What will change' })
-    const wish = page.getByRole('checkbox', { name: 'Check the source before saving' })
-    assert.ok(await wish.isChecked())
+    const checkbox = page.getByRole('checkbox', { name: 'Check the source before saving' })
+    assert.ok(await checkbox.isChecked())
     await page.getByRole('button', { name: 'Save changes' }).click()
     await pane
       .getByRole('alert')
@@ -223,12 +223,12 @@ describe('the check of a source', () => {
     await requireFitAndAccessible(page, 'a change that was refused')
     await field(/^Database/).fill('shop')
     await page.getByLabel('Name', { exact: true }).first().fill('orders of the shop')
-    assert.ok(!(await wish.isChecked()), 'a change that is not of the source is checked')
+    assert.ok(!(await checkbox.isChecked()), 'a change that is not of the source is checked')
     await page.getByRole('button', { name: 'Save changes' }).click()
     await page.getByRole('heading', { level: 1, name: /orders of the shop/ }).waitFor()
   })
 
-  it('shows fields and records as text, whatever is in them', async () => {
+  it('shows fields and records as plain text', async () => {
     await openNewPipe('objectStorage')
     await field(/^URL/).fill(`${store.endpoint}/events/*.json`)
     await page.getByRole('combobox', { name: 'Authentication' }).selectOption('none')
@@ -267,7 +267,7 @@ describe('the check of a source', () => {
     assert.equal(await field('Type 1').inputValue(), 'Int64')
   })
 
-  it('sends back to the destination when the records do not fit, and creates the pipe all the same when asked', async () => {
+  it('returns to the destination when records do not match, and creates the pipe on request', async () => {
     await field(/^Database/).fill('analytics')
     await field(/^Table/).fill('events')
     await page.getByRole('combobox', { name: 'Source field 1' }).fill('amount')
@@ -275,7 +275,7 @@ describe('the check of a source', () => {
     await answerDestinationCheck([
       { pointer: '#/database', detail: 'the engine has no database "analytics"; create it with CREATE DATABASE' },
     ])
-    // Nor does a click on a later step go past the check.
+    // A click on a later step does not skip the check either.
     await page.getByRole('button', { name: 'Source', exact: true }).click()
     await page.getByRole('group', { name: /^Step 2 of 5/ }).waitFor()
     await page.getByRole('button', { name: /^5?\s*Review$/ }).click()
@@ -293,23 +293,23 @@ describe('the check of a source', () => {
     await field(/^Name/).fill('events')
     await page.getByRole('button', { name: 'Create the pipe' }).click()
     const alert = page.getByRole('alert')
-    await alert.getByText('The pipe was not created: the records do not fit the table').waitFor()
+    await alert.getByText('The pipe was not created: the records do not match the table').waitFor()
     await page.getByRole('group', { name: /^Step 3 of 5/ }).waitFor()
-    await requireFitAndAccessible(page, 'records that do not fit')
+    await requireFitAndAccessible(page, 'records that do not match')
     await alert.getByRole('button', { name: 'Go to review' }).click()
     await page.getByRole('checkbox', { name: 'Check the source before saving' }).uncheck()
     await page.getByRole('button', { name: 'Create the pipe' }).click()
     await page.getByRole('heading', { level: 1, name: /events/ }).waitFor()
   })
 
-  it('warns of what does not fit when a pipe is looked at', async () => {
+  it('warns of mismatches when an existing pipe is checked', async () => {
     const created = (await listPipes()).find(({ name }) => name === 'events')!
     const path = `/services/${penstock.sample.SERVICE_ID}/pipes/${created.id}`
     await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}${path}/edit`)
     await checkButton().click()
-    const warning = section().getByRole('alert').filter({ hasText: 'The records do not fit the table' })
+    const warning = section().getByRole('alert').filter({ hasText: 'The records do not match the table' })
     await warning.getByText(/amount/).waitFor()
-    await requireFitAndAccessible(page, 'a pipe that does not fit')
+    await requireFitAndAccessible(page, 'a pipe with mismatches')
     await page.getByRole('button', { name: 'Remove field mapping 1' }).click()
     await warning.getByText(/were changed since/).waitFor()
     await checkButton().click()
@@ -317,7 +317,7 @@ describe('the check of a source', () => {
     assert.equal(await warning.count(), 0)
   })
 
-  it('is not for developers, and says so', async () => {
+  it('is not available to developers, and says why', async () => {
     const email = 'noor.haddad@northwind.example'
     const invited = await callApi(penstock, 'POST', '/invitations', { email, role: 'developer' })
     const theirs = await openPerson(browser)
@@ -338,7 +338,7 @@ describe('the check of a source', () => {
     await theirs.context.close()
   })
 
-  it('no page has made the browser complain', () => {
+  it('no page caused browser errors', () => {
     assert.deepEqual(person.complaints(), [])
   })
 })

@@ -1,5 +1,5 @@
-// A first day with the console, as two people live it: from the link that `npm start` prints to a working API key, an
-// invited colleague, a service, a private endpoint, a changed pipe, and the record of all of it.
+// A first day of two people with the console: from the link of `npm start` to a working API key, an invited colleague, a service,
+// a private endpoint, a changed pipe, and the activity of all of it.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -42,7 +42,7 @@ describe('the console, from the first start', () => {
     assert.ok(!page.url().includes('lnk_'), 'the token stays in the address bar')
     await page.getByText('ingrid.solheim@northwind.example').waitFor()
     await requireAccessible(page, 'a link that asks')
-    // Whoever only looks at the page leaves the link as it is.
+    // Viewing the page does not use up the link.
     await colleague.page.goto(penstock.signInLink)
     await colleague.page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
@@ -80,13 +80,13 @@ describe('the console, from the first start', () => {
     assert.ok(!(await page.content()).includes(key.secret))
   })
 
-  it('says so when it cannot know whether a key was made, and makes one when the button is pressed again', async () => {
+  it('reports an unknown outcome, and creates one key when the button is pressed again', async () => {
     await page.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/keys/new`)
     const statuses: number[] = []
     const keysPath = '**/v1/organizations/*/keys'
     await page.route(keysPath, async (route) => {
       if (route.request().method() !== 'POST') return route.fallback()
-      // Penstock has done it; only the answer is lost, and those of all retries.
+      // Penstock has executed it; the answers of the request and of all retries are lost.
       statuses.push((await route.fetch()).status())
       await route.abort('connectionreset')
     })
@@ -115,12 +115,12 @@ describe('the console, from the first start', () => {
     await title('API keys')
   })
 
-  it('changes a role, as the API sees it, says so, and refuses to take the last admin away', async () => {
+  it('changes a role, and refuses to demote the last admin', async () => {
     await open('Members')
     const stored = async () =>
       ((await callApi(penstock, 'GET', `/members/${penstock.sample.USER_ID}`)).result as { role: string }).role
     const dialog = page.getByRole('dialog', { name: 'Role of Amara Okafor' })
-    for (const [label, said, wanted] of [
+    for (const [label, said, expected] of [
       ['Admin', 'Amara Okafor is now an admin', 'admin'],
       ['Developer', 'Amara Okafor is now a developer', 'developer'],
     ] as const) {
@@ -129,7 +129,7 @@ describe('the console, from the first start', () => {
       await dialog.getByRole('button', { name: 'Change role' }).click()
       await page.getByRole('status').getByText(said).waitFor()
       await dialog.waitFor({ state: 'hidden' })
-      assert.equal(await stored(), wanted)
+      assert.equal(await stored(), expected)
     }
     await page.getByText('The only admin').waitFor()
     await page
@@ -138,11 +138,11 @@ describe('the console, from the first start', () => {
     await requireAccessible(page, 'the members, with a notice that it worked')
   })
 
-  it('invites a colleague, who joins with a name and a password, and signs in again with them', async () => {
+  it('invites a colleague, who joins with a name and a password, and signs in with them', async () => {
     await page.getByRole('button', { name: 'Invite', exact: true }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Email').fill('noor.haddad@northwind.example')
-    await dialog.getByRole('button', { name: 'Make invitation' }).click()
+    await dialog.getByRole('button', { name: 'Create invitation' }).click()
     const link = (await dialog.locator('[data-secret]').textContent())!.trim()
     assert.match(link, /\/console\/invitations\/accept#inv_/)
     await dialog.getByRole('button', { name: 'Done' }).click()
@@ -159,7 +159,7 @@ describe('the console, from the first start', () => {
       .waitFor()
     await requireAccessible(theirs, 'a password that is too short')
     await theirs.getByLabel('Password', { exact: true }).fill(password)
-    // What was corrected is no longer marked, before it is sent.
+    // A corrected field is no longer marked as invalid before it is sent.
     await theirs.locator('[aria-invalid="true"]').waitFor({ state: 'detached' })
     assert.equal(await theirs.getByRole('alert').count(), 0)
     await theirs.getByRole('button', { name: /join/i }).click()
@@ -178,7 +178,7 @@ describe('the console, from the first start', () => {
     await theirs.getByLabel('Password', { exact: true }).fill(password)
     await theirs.getByRole('button', { name: 'Sign in', exact: true }).click()
     await theirs.waitForURL('**/console/o/*')
-    // A developer sees why a control is not theirs.
+    // A developer sees why a control is disabled.
     await theirs.goto(`${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/members`)
     await theirs.getByRole('heading', { level: 1, name: 'Members' }).waitFor()
     assert.ok(
@@ -189,7 +189,7 @@ describe('the console, from the first start', () => {
     )
   })
 
-  it('registers a service and says what the first check of it found', async () => {
+  it('registers a service and shows the result of its first check', async () => {
     await open('Services')
     await page
       .getByRole('link', { name: /register/i })
@@ -248,7 +248,7 @@ describe('the console, from the first start', () => {
     await page.getByRole('status').getByText('Private endpoint Analytics VPC detached').waitFor()
   })
 
-  it('edits a pipe with a preview of exactly what is sent', async () => {
+  it('edits a pipe with a preview of the request', async () => {
     const { sample } = penstock
     const path = `/services/${sample.SERVICE_ID}/pipes/${sample.KAFKA_PIPE_ID}`
     await page.goto(`${penstock.url}/console/o/${sample.ORGANIZATION_ID}${path}/edit`)
@@ -267,7 +267,7 @@ describe('the console, from the first start', () => {
     assert.equal(((await callApi(penstock, 'GET', path)).result as { name: string }).name, 'orders (eu)')
   })
 
-  it('shows all of it in the activity, with who did it and what was before', async () => {
+  it('shows all of it in the activity, with actors and previous values', async () => {
     await open('Activity')
     await page.getByText('orders (eu)').first().waitFor()
     await page.getByText('Ingrid Solheim').first().waitFor()
@@ -294,7 +294,7 @@ describe('the console, from the first start', () => {
     assert.equal(((await callApi(penstock, 'GET', '')).result as { name: string }).name, 'Northwind')
   })
 
-  it('keeps what was typed when the session ends, and goes on after signing in again', async () => {
+  it('keeps typed text when the session ends, and continues after signing in again', async () => {
     const theirs = colleague.page
     await theirs.goto(
       `${penstock.url}/console/o/${penstock.sample.ORGANIZATION_ID}/pipes/new?kind=kafka&service=${penstock.sample.SERVICE_ID}`,
@@ -302,7 +302,7 @@ describe('the console, from the first start', () => {
     await theirs.getByLabel(/^Topics/).fill('orders, refunds')
     const cookies = await colleague.context.cookies()
     await colleague.context.clearCookies()
-    // Found out by what the page reads by itself.
+    // Detected by the next background request of the page.
     const dialog = theirs.getByRole('dialog', { name: 'You were signed out' })
     await dialog.waitFor({ timeout: 60_000 })
     await requireAccessible(theirs, 'a session that has ended')
@@ -314,7 +314,7 @@ describe('the console, from the first start', () => {
     assert.equal(await theirs.getByLabel(/^Topics/).inputValue(), 'orders, refunds')
   })
 
-  it('"sign out everywhere" ends other browsers too', async () => {
+  it('"sign out everywhere" ends sessions in other browsers', async () => {
     const elsewhere = await openPerson(browser)
     await elsewhere.page.goto(`${penstock.url}/console/sign-in`)
     await elsewhere.page.getByLabel('Email').fill('noor.haddad@northwind.example')
@@ -333,7 +333,7 @@ describe('the console, from the first start', () => {
     await another.waitForURL('**/console/sign-in*')
   })
 
-  it('no page has made the browser complain', () => {
+  it('no page caused browser errors', () => {
     assert.deepEqual([...admin.complaints(), ...colleague.complaints()], [])
   })
 })

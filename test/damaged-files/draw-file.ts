@@ -1,4 +1,4 @@
-// Files of every format, good or damaged, with rows that are known: `id` is unique, and `name` follows from it.
+// Random files of every format, intact or damaged, with known rows: `id` is unique, and `name` is derived from it.
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import avsc from 'avsc'
 import { parquetWriteBuffer } from 'hyparquet-writer'
@@ -9,9 +9,9 @@ export interface DrawnFile {
   key: string
   bytes: Buffer
   ids: number[]
-  /** Undefined: the file is good, and all of its rows are to arrive. */
+  /** Undefined: the file is intact, and all of its rows must arrive. */
   damage: string | undefined
-  /** What is put in its place while the pipe runs: then the rows of one of them are to arrive, or the file is reported. */
+  /** Replaces the file while the pipe runs: then the rows of one version must arrive, or the file must be reported. */
   successor?: { bytes: Buffer; ids: number[] }
 }
 
@@ -24,7 +24,7 @@ export const textFormats: ObjectFormat[] = [
 ]
 export const allFormats: ObjectFormat[] = [...textFormats, 'Parquet', 'Avro']
 
-/** Texts that formats must quote or escape. */
+/** Includes texts that formats must quote or escape. */
 export function nameOf(id: number): string {
   return [`name ${id}`, `a "quoted" ${id}`, `two\nlines ${id}`, `comma, tab\t ${id}`, `back\\slash ${id}`, `ü ${id}`][
     id % 6
@@ -80,7 +80,7 @@ const compressions: [ending: string, compress: (bytes: Buffer) => Buffer][] = [
 interface DamageKind {
   name: string
   make(good: Buffer, random: Random, format: ObjectFormat): Buffer
-  /** Of the compressed file, which is made here. */
+  /** Applies to the compressed file, which is built here. */
   isOfFile?: boolean
   ending?: string
 }
@@ -88,7 +88,7 @@ interface DamageKind {
 const without = (bytes: Buffer, count: number): Buffer => bytes.subarray(0, Math.max(1, bytes.length - count))
 const garbage = Buffer.from('\u0001 no rows at all \u0002')
 
-/** Of every text format. */
+/** For every text format. */
 const textDamages: DamageKind[] = [
   {
     name: 'gzip that is cut',
@@ -157,7 +157,7 @@ const tsvDamages: DamageKind[] = [
   { name: 'no number', make: (good) => Buffer.concat([good, Buffer.from('\nnone\tnone\n')]) },
 ]
 
-/** A number that is cut is another number, which nobody can notice. */
+/** Truncates within quotes: a truncated number is another valid number, which cannot be detected. */
 function cutInQuotes(good: Buffer): Buffer {
   const rows = trimmed(good)
   return rows.at(-1) === 0x22 ? without(rows, 1) : Buffer.concat([rows, Buffer.from('\n77,"no end')])

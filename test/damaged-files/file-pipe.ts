@@ -1,4 +1,4 @@
-// A pipe that loads files from memory into a table of an engine, with a worker after the other.
+// A pipe that loads files from memory into an engine table, with one worker after another.
 import type { EngineAccess } from '../../src/engine/check.ts'
 import type { EngineColumn } from '../../src/engine/engine.ts'
 import { openSink } from '../../src/engine/sink.ts'
@@ -7,7 +7,7 @@ import type { Settings } from '../../src/pipes/settings.ts'
 import { makeWorker } from '../../src/runner/move.ts'
 import type { Worker } from '../../src/runner/worker.ts'
 import { MemoryStore } from '../runner-world/memory-store.ts'
-import { makeRunnerWorld } from '../runner-world.ts'
+import { makeRunnerWorld } from '../runner-world/runner-world.ts'
 import { loopbackEgress } from '../sources/conformance.ts'
 import { plainContext } from '../sources/object-storage-conformance.ts'
 import type { MemoryFiles } from './memory-files.ts'
@@ -19,12 +19,12 @@ export interface FileEngine {
 
 export interface FilePipe {
   store: MemoryStore
-  /** In the place of the one before. */
+  /** Replaces the previous worker. */
   newWorker(): Worker
 }
 
 export interface FilePipeOptions {
-  /** Of the database `pipes`. */
+  /** In the database `pipes`. */
   table: string
   format: ObjectFormat
   columns: EngineColumn[]
@@ -33,7 +33,7 @@ export interface FilePipeOptions {
 }
 
 const definition = { engine: { type: 'MergeTree' as const }, sortingKey: ['id'] }
-const times = { backOff: { firstMs: 1, longestMs: 4 }, lookAgainMs: 1, patienceMs: 50 }
+const times = { backOff: { firstMs: 1, longestMs: 4 }, lookAgainMs: 1, userErrorRetryMs: 50 }
 
 export function openFilePipe(
   engine: FileEngine,
@@ -48,19 +48,25 @@ export function openFilePipe(
   const pipe = { ...parts.pipe, source, destination }
   let epoch = 0
   const newWorker = (): Worker => {
-    const place = { slot: 0, slots: 1, epoch: ++epoch }
+    const lease = { workerIndex: 0, workerCount: 1, epoch: ++epoch }
     const sinkTable = { database: 'pipes', table, columns, definition }
     const workerParts = {
       ...parts,
-      ...place,
+      ...lease,
       pipe,
       source: files.source(),
-      store: store.of(place),
+      store: store.of(lease),
       egress: loopbackEgress,
       context: plainContext,
       openSink: (signal: AbortSignal) =>
-        openSink(loopbackEgress, engine.access, sinkTable, { pipeId: pipe.id, ...place }, { signal }),
-      tell: () => undefined,
+        openSink(
+          loopbackEgress,
+          engine.access,
+          sinkTable,
+          { pipeId: pipe.id, workerIndex: 0, epoch: lease.epoch },
+          { signal },
+        ),
+      report: () => undefined,
     }
     return makeWorker(workerParts, { times })
   }

@@ -1,5 +1,5 @@
-// One round of R21 for files: a pipe loads a set of good and damaged files in random order and groups, with restarts. Rows of good
-// files arrive exactly once, no row arrives that no file has, and each damaged file is reported by its name.
+// One round of R21 for files: a pipe loads intact and damaged files in random order and groups, with restarts. Rows of intact
+// files arrive exactly once, no unknown row arrives, and each damaged file is reported by its name.
 import type { Random } from '../../chaos/random.ts'
 import type { ObjectFormat } from '../../src/formats/decode/decode.ts'
 import { type DrawnFile, drawFile, nameOf } from './draw-file.ts'
@@ -8,7 +8,7 @@ import { MemoryFiles } from './memory-files.ts'
 
 export interface FileRound {
   format: ObjectFormat
-  /** What is not as promised. */
+  /** Violations. */
   problems: string[]
   damagedCount: number
 }
@@ -59,7 +59,7 @@ async function drawFiles(random: Random, format: ObjectFormat): Promise<DrawnFil
   const count = random.between(2, 9)
   for (let number = 0; number < count; number++) {
     const isGood = random.happens(0.6)
-    // A damaged file has rows: what is wrong with an empty one, nobody can say.
+    // A damaged file has rows: damage of an empty file cannot be detected.
     const length = isGood ? random.pick([0, 1, 5, 40]) : random.between(1, 20)
     const ids = Array.from({ length }, (_, index) => 100_000 * (number + 1) + index)
     const drawn = { format, key: `files/${number}-${random.below(1_000)}`, ids, isGood }
@@ -68,7 +68,7 @@ async function drawFiles(random: Random, format: ObjectFormat): Promise<DrawnFil
     if (!isGood || !random.happens(0.15)) continue
     const later = ids.map((id) => id + 50_000)
     const { bytes, key } = await drawFile(random, { ...drawn, ids: later })
-    // One that is compressed in another way would have another name.
+    // A differently compressed file would have another name.
     if (key === file.key) file.successor = { bytes, ids: later }
   }
   return files
@@ -82,7 +82,7 @@ interface FileLoad {
   files: DrawnFile[]
 }
 
-/** Gives what the pipe failed with: whoever runs it takes the file away that it names, and starts it again. */
+/** Returns the failures of the pipe. Like a user, removes each file that a failure names and restarts the pipe. */
 async function loadAll(engine: FileEngine, { random, table, format, store, files }: FileLoad): Promise<string[]> {
   const settings = { object_storage_max_file_count: random.between(1, 6) }
   const pipe = openFilePipe(engine, { table, format, columns, files: store, settings })
@@ -115,7 +115,7 @@ function wrongRows(
 ): string[] {
   const countOf = new Map<number, number>()
   const problems: string[] = []
-  // Those that damages bring along.
+  // Ids that the damages introduce.
   const strays = new Set([1, 77, 78, 79])
   for (const { id, name } of rows) {
     countOf.set(id, (countOf.get(id) ?? 0) + 1)

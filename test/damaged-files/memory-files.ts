@@ -1,4 +1,4 @@
-// A store of files in memory, with everything that a source of objects asks of one: files can be replaced and removed while a pipe reads.
+// In-memory object store with the interface of a source; files can be replaced and deleted while a pipe reads.
 import { Readable } from 'node:stream'
 import { parsePattern } from '../../src/sources/object-storage/object-pattern.ts'
 import { makeObjectReader } from '../../src/sources/object-storage/object-reader.ts'

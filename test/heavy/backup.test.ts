@@ -1,5 +1,5 @@
-// R17: a backup that is made while others write is what Penstock was at one moment, on either database, and a restore that is
-// killed leaves nothing or everything.
+// R17: a backup during writes is a consistent snapshot, on both databases, and a restore that is killed restores nothing or
+// everything.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,17 +8,17 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openExclusive } from '../../src/database/exclusive.ts'
 import type { Dialect } from '../../src/database/sql.ts'
-import { type DataSettings, placeOf } from '../../src/installation/stored-data.ts'
+import { type DataSettings, dataLocation } from '../../src/installation/stored-data.ts'
 import { newId } from '../../src/lib/id.ts'
-import { auditOf, everything } from '../whole-data.ts'
-import { newPlace, runAndKill, runCommand, type Serving, serveSample, unlocked } from './commands.ts'
+import { auditOf, everything } from '../harness/whole-data.ts'
+import { newData, runAndKill, runCommand, type Serving, serveSample, unlocked } from './commands.ts'
 
 const backups = 4
 const kills = 8
 const endpointWriters = 4
 const rowsOfLargeStore = 60_000
 
-/** Something that one writer changes again and again: every value that it sent, in order. */
+/** One object that a single writer changes repeatedly: every value that it sent, in order. */
 interface Ledger {
   id: string
   path: string
@@ -29,19 +29,19 @@ interface Ledger {
 for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
   describe(`R17: a backup on ${dialect}`, () => {
     let folder: string
-    let place: DataSettings
+    let data: DataSettings
     let serving: Serving
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'penstock-backup-'))
-      place = await newPlace(join(folder, 'data'), dialect)
-      serving = await serveSample(place)
+      data = await newData(join(folder, 'data'), dialect)
+      serving = await serveSample(data)
     })
     after(async () => {
       await serving?.stop()
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it(`${backups} times under load: what was acknowledged before is there, nothing is half there`, {
+    it(`${backups} times under load has every earlier acknowledged write, and no partial one`, {
       timeout: 600_000,
     }, async (test) => {
       const { sample, send } = serving
@@ -52,7 +52,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
         return { id, path: `${service}/pipes/${id}`, sent: [], acknowledged: 0 }
       }
       const alone = [ledger('KAFKA'), ledger('KINESIS')]
-      // One writer for both: what the second has, the first has too.
+      // One writer for both: changes of the second object imply those of the first.
       const leading = ledger('OBJECT_STORAGE')
       const following = ledger('POSTGRES')
       const ledgers = [...alone, leading, following]
@@ -89,11 +89,11 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
           const file = join(folder, `${number}.gz`)
           const acknowledged = ledgers.map((one) => one.acknowledged)
           const endpointsBefore = [...endpoints]
-          await runCommand(place, ['backup', file])
-          const target = await newPlace(
+          await runCommand(data, ['backup', file])
+          const target = await newData(
             join(folder, `restored-${number}`),
             number % 2 === 0 ? 'sqlite' : 'postgres',
-            place,
+            data,
           )
           await runCommand(target, ['restore', file])
           const tables = await everything(target)
@@ -142,10 +142,10 @@ describe('R17: a restore that is killed', () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'penstock-restore-'))
     file = join(folder, 'large.gz')
-    origin = await newPlace(join(folder, 'origin'), 'sqlite')
+    origin = await newData(join(folder, 'origin'), 'sqlite')
     const serving = await serveSample(origin)
     await serving.stop()
-    const database = await openExclusive(placeOf(origin), 'keys')
+    const database = await openExclusive(dataLocation(origin), 'keys')
     const pipeId = serving.sample.KAFKA_PIPE_ID!
     await database.transaction(() =>
       database.insert(
@@ -160,27 +160,27 @@ describe('R17: a restore that is killed', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
-    it(`${kills} times on ${dialect} leaves nothing, and the next one restores everything`, {
+    it(`${kills} times on ${dialect} leaves nothing or everything, and the next restore completes`, {
       timeout: 600_000,
     }, async (test) => {
-      const timed = await newPlace(join(folder, `timed-${dialect}`), dialect, origin)
+      const timed = await newData(join(folder, `timed-${dialect}`), dialect, origin)
       const startedMs = performance.now()
       await runCommand(timed, ['restore', file])
       let durationMs = performance.now() - startedMs
       const expected = await everything(timed)
-      let target = await newPlace(join(folder, `killed-${dialect}`), dialect, origin)
+      let target = await newData(join(folder, `killed-${dialect}`), dialect, origin)
       let killed = 0
       for (let number = 0; number < kills; number++) {
-        // Later and later, into the middle of the transaction and its end.
+        // Later with each kill, into the middle and the end of the transaction.
         const afterMs = durationMs * (0.3 + (0.65 * number) / kills)
         if (await runAndKill(target, ['restore', file], afterMs)) {
           killed++
           if (await isWhole(target)) break
         } else if (killed > 0) break
         else {
-          // The machine was busier when the time was taken: once more, with less of it.
+          // The machine was busier when the duration was measured: retry with less.
           durationMs = afterMs
-          target = await newPlace(join(folder, `killed-${dialect}-${number}`), dialect, origin)
+          target = await newData(join(folder, `killed-${dialect}-${number}`), dialect, origin)
         }
       }
       test.diagnostic(`${killed} kills of a restore that takes ${Math.round(durationMs)} ms`)
@@ -191,9 +191,9 @@ describe('R17: a restore that is killed', () => {
     })
   }
 
-  /** Either all is there, or nothing: whatever else is a failure. */
+  /** Whether all data is there; anything but all or nothing fails. */
   async function isWhole(target: DataSettings): Promise<boolean> {
-    const database = await unlocked(() => openExclusive(placeOf(target), 'schema'))
+    const database = await unlocked(() => openExclusive(dataLocation(target), 'schema'))
     try {
       const tables = await database.rows(
         database.dialect === 'sqlite'
@@ -213,7 +213,7 @@ describe('R17: a restore that is killed', () => {
     return unlocked(() => runCommand(target, ['restore', file]))
   }
 
-  /** A restore asks for what it needs at its own time. */
+  /** A restore requests reloads at its own time. */
   function withoutTimes(tables: Awaited<ReturnType<typeof everything>>) {
     const pipes = tables.get('pipes')!.map((row) => ({ ...row, reload_requested_at: row.reload_requested_at !== null }))
     return new Map(tables).set('pipes', pipes)

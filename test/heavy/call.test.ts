@@ -1,4 +1,4 @@
-// `penstock call`, `login` and `logout` as a person and as a script meet them, against a real Penstock.
+// `penstock call`, `login` and `logout` for people and scripts, against a real Penstock.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { operationHelp, operationList, optionName, parametersOf } from '../../sr
 import { formatResult, printable } from '../../src/cli/call-output.ts'
 import { Type } from '../../src/lib/schema.ts'
 import { operations } from '../../src/operations.ts'
-import { openTestApp, type TestApp } from '../harness.ts'
+import { openTestApp, type TestApp } from '../harness/test-app.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
 
@@ -83,7 +83,7 @@ describe('penstock call', () => {
   const member = () => ['--user-id', app.sample.userId]
 
   describe('explains', () => {
-    it('which operations there are', async () => {
+    it('the list of operations', async () => {
       for (const args of [['call'], ['call', '--help']]) {
         const { printed } = await works(args, {})
         for (const { id, summary, tag } of operations) {
@@ -93,7 +93,7 @@ describe('penstock call', () => {
       }
     })
 
-    it('one operation, from its shapes', async () => {
+    it('an operation, from its shapes', async () => {
       const { printed } = await works(['call', 'updateMember', '--help'], {})
       assert.match(printed, /^PATCH \/v1\/organizations\/\{organizationId\}\/members\/\{userId\}$/m)
       assert.match(printed, /^ {2}--user-id +uuid, required\n {4}The user;/m)
@@ -132,7 +132,7 @@ describe('penstock call', () => {
       assert.match(printed, /^destination\.columns\[0\] +name=\S+ type=\S+$/m)
     })
 
-    it('the answer as it came, with --json', async () => {
+    it('the unchanged answer, with --json', async () => {
       const { printed } = await works(['call', 'getMember', ...member(), '--json'])
       const answer = JSON.parse(printed)
       assert.deepEqual(Object.keys(answer), ['requestId', 'result', 'status'])
@@ -151,12 +151,12 @@ describe('penstock call', () => {
       const etag = /^ETag "(.*)"/m.exec(changed.printed)![1]!
       const versioned = [...update, '--body', '{"role": "admin"}', '--if-match', etag]
       assert.equal(roleOf(await works([...versioned, '--idempotency-key', 'once'])), 'admin')
-      // The same request with the same key has its answer, though its version is no more the present one.
+      // The repeated request with the key gets its first answer, although the version is outdated.
       assert.equal(roleOf(await works([...versioned, '--idempotency-key', 'once'])), 'admin')
-      await fails(1, /^If-Match does not fit.*\n\(status 412, version_mismatch, request [0-9a-f-]{36}\)\n$/, versioned)
+      await fails(1, /^If-Match does not match.*\n\(status 412, version_mismatch, request [0-9a-f-]{36}\)\n$/, versioned)
     })
 
-    it('a list, as a table, page by page or as a whole; and a warning', async () => {
+    it('a list as a table, page by page or complete; and a warning', async () => {
       const serviceId = await app.addService(app.sample.organizationId)
       const list = ['call', 'listPrivateEndpoints', '--service-id', serviceId]
       const empty = await works(list)
@@ -197,12 +197,12 @@ describe('penstock call', () => {
   })
 
   describe('0 without fields', () => {
-    it('text as it is', async () => {
+    it('text unchanged', async () => {
       const { printed } = await works(['call', 'getOrganizationPrometheus'])
       assert.match(printed, /^# HELP \S+ .*\n# TYPE /)
     })
 
-    it('a word where there is no result', async () => {
+    it('"done" without a result', async () => {
       const invited = [
         'call',
         'createInvitation',
@@ -216,7 +216,7 @@ describe('penstock call', () => {
   })
 
   describe('1', () => {
-    it('the sentence of the API, with the request id', async () => {
+    it('the error message of the API, with the request id', async () => {
       const { printed } = await fails(
         1,
         /^role must be one of admin, developer, not "owner"\n\(status 400, invalid_body, request [0-9a-f-]{36}\)\n$/,
@@ -226,7 +226,7 @@ describe('penstock call', () => {
       await fails(1, /^member .* was not found/, ['call', 'getMember', '--user-id', nobody])
     })
 
-    it('the whole error on standard output, with --json', async () => {
+    it('the complete error on standard output, with --json', async () => {
       const { printed } = await fails(1, /^role must be/, [
         ...['call', 'updateMember', ...member(), '--json'],
         ...['--body', '{"role": "owner"}'],
@@ -234,7 +234,7 @@ describe('penstock call', () => {
       assert.equal(JSON.parse(printed).code, 'invalid_body')
     })
 
-    it('nobody there, and somebody else there', async () => {
+    it('an unreachable server, and a server that is not Penstock', async () => {
       const page: Server = createServer((_request, response) => response.end('<h1>Welcome</h1>')).listen(0, '127.0.0.1')
       await once(page, 'listening')
       const other = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
@@ -260,7 +260,11 @@ describe('penstock call', () => {
       ['options that are missing', ['updateMember'], /^--user-id, --body are missing;/],
       ['an option that does not exist', ['getMember', '--usr-id', 'x'], /^unknown option '--usr-id'.*--user-id/],
       ['an option without its value', ['getMember', '--user-id'], /^option '--user-id <value>' argument missing/],
-      ['a body where there is none', ['getMember', '--user-id', nobody, '--body', '{}'], /^unknown option '--body'/],
+      [
+        'a body for an operation without one',
+        ['getMember', '--user-id', nobody, '--body', '{}'],
+        /^unknown option '--body'/,
+      ],
       ['a word too many', ['getMember', 'x', '--user-id', nobody], /^too many arguments/],
       ['an id that is empty', ['getMember', '--user-id', ''], /^userId must be a text that is not empty/],
       ['an id that leads elsewhere', ['getMember', '--user-id', '..'], /^userId must be a text/],
@@ -293,7 +297,7 @@ describe('penstock call', () => {
   })
 
   describe('4', () => {
-    it('a key that is wrong, a role that may not, no key at all', async () => {
+    it('a wrong key, a role without permission, no key', async () => {
       const args = ['call', 'updateMember', ...member(), '--body', '{"role": "admin"}']
       const sentence =
         /^The key id or its secret, from PENSTOCK_KEY_ID and PENSTOCK_KEY_SECRET of the environment, is wrong; .*\n\(status 401, unauthorized, request /
@@ -362,7 +366,7 @@ describe('penstock call', () => {
       await fails(4, /^There are no credentials/, ['call', 'getMember', ...member()], home('kept'))
     })
 
-    it('keeps nothing that the server refuses, and what was kept before', async () => {
+    it('stores no refused key, and keeps the previous one', async () => {
       await login('before')
       const kept = readFileSync(stored('before'), 'utf8')
       const refused = await login('before', [], 'pst_wrong-secret')
@@ -375,7 +379,7 @@ describe('penstock call', () => {
       await fails(4, fromFile, ['call', 'getMember', ...member()], home('before'))
     })
 
-    it('asks for what is missing, and takes no secret from the command line', async () => {
+    it('asks for missing values, and accepts no secret on the command line', async () => {
       await fails(2, /^--url is missing/, ['login'], home('asks'))
       await fails(2, /^--key-id is missing/, ['login', '--url', url], home('asks'))
       await fails(2, /^--key-secret-stdin is missing/, ['login', '--url', url, '--key-id', 'k'], home('asks'))
@@ -391,7 +395,7 @@ describe('penstock call', () => {
       assert.ok(!existsSync(stored('asks')))
     })
 
-    it('says so when what was kept is damaged', async () => {
+    it('reports a damaged credentials file', async () => {
       mkdirSync(join(folder, 'damaged', 'penstock'), { recursive: true })
       for (const text of ['{', 'null', '{"url": "http://127.0.0.1"}']) {
         writeFileSync(stored('damaged'), text, { mode: 0o600 })
@@ -400,7 +404,7 @@ describe('penstock call', () => {
     })
   })
 
-  it('the server does not mind the settings of calls', async () => {
+  it('the server ignores the settings of calls', async () => {
     const child = spawn(process.execPath, [mainFile, 'try'], {
       env: {
         PATH: process.env.PATH,
@@ -419,7 +423,7 @@ describe('penstock call', () => {
 })
 
 describe('what penstock call prints', () => {
-  it('does nothing to the terminal', () => {
+  it('contains no terminal control sequences', () => {
     assert.equal(printable('a\u001b[31mb\u202ec\u009bd\ne\tf'), 'a\\u001b[31mb\\u202ec\\u009bd\\ne\\tf')
     const shape = Type.Object({ name: Type.String() })
     assert.equal(formatResult(shape, { name: '\u001b]0;x\u0007' }, 80), 'name  \\u001b]0;x\\u0007\n')
@@ -456,12 +460,12 @@ describe('what penstock call prints', () => {
     assert.match(formatResult(Type.Object({}), { parts }, 80), /^parts\[9\] {2}index=9\nparts {5}and 1 more/m)
   })
 
-  it('shows a secret that is given once to the last letter', () => {
+  it('never shortens a secret that is shown once', () => {
     const keySecret = `pst_${'a'.repeat(300)}`
     assert.equal(formatResult(Type.Object({}), { keySecret }, 40), `keySecret  ${keySecret}\n`)
   })
 
-  it('chooses the most telling columns that fit', () => {
+  it('chooses the most important columns that fit', () => {
     const shape = Type.Array(
       Type.Object({
         description: Type.String(),
@@ -475,7 +479,7 @@ describe('what penstock call prints', () => {
       }),
     )
     const row = {
-      description: 'a long description that takes much of the place that there is, and more than that',
+      description: 'a long description that takes much of the available width, and more than that',
       createdAt: '2026-11-02T16:40:09.120Z',
       region: 'eu-west-1',
       state: 'running',
@@ -489,10 +493,10 @@ describe('what penstock call prints', () => {
     assert.deepEqual(columns(60), ['id', 'state', 'name'])
     assert.deepEqual(columns(10), ['id'])
     for (const line of formatResult(shape, [row], 90).split('\n')) assert.ok(line.length <= 90)
-    assert.match(formatResult(shape, [row], 200), /a long description that takes much of the place…/)
+    assert.match(formatResult(shape, [row], 200), /a long description that takes much of the avail…/)
   })
 
-  it('says that it is done where there is no result', () => {
+  it('confirms an operation without a result', () => {
     assert.equal(formatResult(Type.Null(), null, 80), 'Done.\n')
   })
 })

@@ -1,4 +1,4 @@
-// The commands as a person meets them: what they print, how they end, and what they leave behind.
+// The CLI commands: their output, exit codes, and effects.
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ describe('the commands', () => {
     PATH: process.env.PATH,
     ...ownEnvironment,
     PENSTOCK_PORT: '0',
-    // No embedded engine: test/heavy/try.test.ts has one.
+    // Without the embedded engine: test/heavy/try.test.ts tests it.
     PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:8123',
     ...settings,
   })
@@ -81,7 +81,7 @@ describe('the commands', () => {
 
   const opening = /^Open the console: (http:\/\/127\.0\.0\.1:\d+)\/console\/sign-in#(lnk_\w{43}) {3}\(works once\)$/m
 
-  /** As the console does with the token of a link; gives what it then knows of the session. */
+  /** Signs in with the token of a link, as the console does; returns the session. */
   async function signIn(url: string, token: string): Promise<{ user: { email: string } }> {
     const signedIn = await fetch(`${url}/console/api/session/link`, {
       method: 'POST',
@@ -94,14 +94,14 @@ describe('the commands', () => {
     return ((await session.json()) as { result: { user: { email: string } } }).result
   }
 
-  it('say which version they are', async () => {
+  it('print their version', async () => {
     for (const option of ['--version', '-V']) {
       assert.deepEqual(await run([option], {}), { code: 0, printed: `${version}\n`, error: '' })
     }
   })
 
   describe('try', () => {
-    it('makes a sample once, keeps it private, and ends with 0 on SIGTERM', async () => {
+    it('creates a sample once, keeps it private, and exits with 0 on SIGTERM', async () => {
       const data = join(folder, 'try')
       const first = await start('try', { PENSTOCK_DATA: data })
       assert.match(first.printed, /curl/)
@@ -126,16 +126,16 @@ describe('the commands', () => {
       assert.ok(!existsSync(join(data, 'penstock.db-wal')), 'all of it is in the file')
 
       const second = await start('try', { PENSTOCK_DATA: data, PENSTOCK_TRY_ENGINE: 'http://127.0.0.1:1' })
-      assert.match(second.printed, /^PENSTOCK_TRY_ENGINE is not looked at: the data folder has a service already\./m)
+      assert.match(second.printed, /^PENSTOCK_TRY_ENGINE is ignored: the data folder has a service already\./m)
       const examined = async (...options: string[]) =>
         (await run(['doctor', ...options], { PENSTOCK_DATA: data })).printed.split('\n')
       const aboutEngines = /^problem +engines/
       const untold = await examined()
-      assert.match(untold[0]!, /^ok +settings .*"penstock doctor --try" looks at it as that does$/)
+      assert.match(untold[0]!, /^ok +settings .*"penstock doctor --try" checks it with those settings$/)
       assert.match(untold.find((line) => aboutEngines.test(line))!, /is on the machine of Penstock itself/)
-      const told = await examined('--try')
-      assert.match(told[0]!, /^ok +settings +all are known and fit$/)
-      assert.ok(!told.some((line) => line.includes('is on the machine of Penstock itself')), told.join('\n'))
+      const findings = await examined('--try')
+      assert.match(findings[0]!, /^ok +settings +all are known and valid$/)
+      assert.ok(!findings.some((line) => line.includes('is on the machine of Penstock itself')), findings.join('\n'))
       const without = (text: string) => text.replace(/^BASE_URL=.*$/m, '')
       assert.equal(without(readFileSync(file, 'utf8')), without(made))
       const [, secondUrl, secondToken] = opening.exec(second.printed)!
@@ -143,7 +143,7 @@ describe('the commands', () => {
       assert.equal(await end(second.child), 0)
     })
 
-    it('serves files of orders as object storage, and is not ended by what is no request for one', async () => {
+    it('serves order files as object storage, and survives malformed requests', async () => {
       const data = join(folder, 'files')
       const { child, printed } = await start('try', {
         PENSTOCK_DATA: data,
@@ -182,7 +182,7 @@ describe('the commands', () => {
   })
 
   describe('init and start', () => {
-    it('refuse a role that is none, and one that cannot be alone with SQLite', async () => {
+    it('refuse an unknown role, and one that cannot run alone on SQLite', async () => {
       const settings = { PENSTOCK_DATA: join(folder, 'roles') }
       await refuses(['start', '--role', 'worker'], settings, /^--role must be one of all, api, runner, not "worker"/)
       await refuses(['start', '--role', 'runner'], settings, /^--role runner needs PostgreSQL \(DATABASE_URL\)/)
@@ -220,7 +220,7 @@ describe('the commands', () => {
       )
     })
 
-    it('have a link for who has no password', async () => {
+    it('print a sign-in link for a user without a password', async () => {
       const data = join(folder, 'linked')
       await refuses(
         ['link', '--email', 'ada@acme.example'],
@@ -245,7 +245,7 @@ describe('the commands', () => {
       }
     })
 
-    it('make another organization, for somebody known and for somebody new', async () => {
+    it('create another organization, for an existing or a new user', async () => {
       const data = join(folder, 'several')
       const settings = { PENSTOCK_DATA: data }
       const create = (...more: string[]) => ['organization', 'create', '--name', 'Acme Labs', ...more]
@@ -277,11 +277,11 @@ describe('the commands', () => {
       await refuses(create('--admin-email', 'noor'), settings, /^"noor" is not an email address/)
     })
 
-    it('ask for what is missing', async () => {
+    it('ask for missing values', async () => {
       await refuses(['init'], { PENSTOCK_DATA: join(folder, 'asked') }, /^--organization is missing/)
     })
 
-    /** With a terminal of its own, as a person has. Each answer is typed once its question is there. */
+    /** Runs with a pseudo-terminal. Types each answer once its question appears. */
     async function runAtTerminal(
       args: string[],
       settings: Record<string, string>,
@@ -312,7 +312,7 @@ describe('the commands', () => {
     const [ctrlC, ctrlD] = ['\u0003', '\u0004']
     const canMakeTerminal = process.platform === 'linux' && existsSync(terminalMaker)
 
-    it('ask again for what does not fit', { skip: !canMakeTerminal }, async () => {
+    it('ask again after an invalid answer', { skip: !canMakeTerminal }, async () => {
       const { code, printed } = await runAtTerminal(['init'], { PENSTOCK_DATA: join(folder, 'typed') }, [
         ['Name of the organization', '\r'],
         ['Name of the organization', 'Acme\r'],
@@ -326,7 +326,7 @@ describe('the commands', () => {
       assert.match(printed, /^Key secret +pst_/m)
     })
 
-    it('end with a sentence when the person goes away, and make nothing', { skip: !canMakeTerminal }, async () => {
+    it('end with a message when the terminal is closed, and create nothing', { skip: !canMakeTerminal }, async () => {
       const data = join(folder, 'gone')
       for (const [at, key] of [ctrlC, ctrlD].entries()) {
         const { code, printed } = await runAtTerminal(['init'], { PENSTOCK_DATA: `${data}-${at}` }, [
@@ -340,7 +340,7 @@ describe('the commands', () => {
       }
     })
 
-    it('refuse an email address that is told and is none, before anything is asked', async () => {
+    it('refuse an invalid email address before asking anything', async () => {
       const data = join(folder, 'slip')
       await refuses(['init', '--admin-email', 'ada'], { PENSTOCK_DATA: data }, /^"ada" is not an email address/)
     })
@@ -364,17 +364,17 @@ describe('the commands', () => {
     })
     const cases: [string, Record<string, string>, RegExp][] = [
       ['a setting that does not exist', { PENSTOCK_PROT: '1' }, /^PENSTOCK_PROT is not a setting/],
-      ['a port that is none', { PENSTOCK_PORT: '80 80' }, /^PENSTOCK_PORT must be/],
+      ['an invalid port', { PENSTOCK_PORT: '80 80' }, /^PENSTOCK_PORT must be/],
       ['a rate limit without a unit', { PENSTOCK_RATE_LIMIT: '100' }, /^PENSTOCK_RATE_LIMIT must be/],
-      ['a proxy that is no address', { PENSTOCK_TRUSTED_PROXIES: 'proxy' }, /^PENSTOCK_TRUSTED_PROXIES must be/],
-      ['a yes that is not true', { PENSTOCK_ALLOW_LOOPBACK: 'yes' }, /^PENSTOCK_ALLOW_LOOPBACK must be true or false/],
+      ['a proxy that is not an address', { PENSTOCK_TRUSTED_PROXIES: 'proxy' }, /^PENSTOCK_TRUSTED_PROXIES must be/],
+      ['yes instead of true', { PENSTOCK_ALLOW_LOOPBACK: 'yes' }, /^PENSTOCK_ALLOW_LOOPBACK must be true or false/],
       [
         'a public address with a path',
         { PENSTOCK_PUBLIC_URL: 'https://example.com/penstock' },
         /^PENSTOCK_PUBLIC_URL must be the address .*without a path/,
       ],
       [
-        'a public address that is none',
+        'an invalid public address',
         { PENSTOCK_PUBLIC_URL: 'https://exa mple.com' },
         /^PENSTOCK_PUBLIC_URL must be the address/,
       ],
@@ -388,7 +388,7 @@ describe('the commands', () => {
         { PENSTOCK_PUBLIC_URL: 'https://example.com/?a=b' },
         /^PENSTOCK_PUBLIC_URL must be the address/,
       ],
-      ['a host that is none', { PENSTOCK_HOST: 'a b' }, /^PENSTOCK_HOST must be an address or a name/],
+      ['an invalid host', { PENSTOCK_HOST: 'a b' }, /^PENSTOCK_HOST must be an address or a name/],
       [
         'TLS in front without the address that it is for',
         { PENSTOCK_TLS_IN_FRONT: 'true' },
@@ -400,8 +400,12 @@ describe('the commands', () => {
         /^PENSTOCK_TLS_IN_FRONT=true needs PENSTOCK_PUBLIC_URL with the https address/,
       ],
       ['another database', { DATABASE_URL: 'mysql://127.0.0.1/x' }, /^DATABASE_URL must begin with postgres/],
-      ['nobody at DATABASE_URL', { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x' }, /nothing listens there\.$/],
-      ['a DATABASE_URL that is no URL', { DATABASE_URL: 'postgres://a:hid/den@127.0.0.1/x' }, /^PostgreSQL at /],
+      [
+        'an unreachable DATABASE_URL',
+        { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x' },
+        /nothing listens there\.$/,
+      ],
+      ['a DATABASE_URL that is not a URL', { DATABASE_URL: 'postgres://a:hid/den@127.0.0.1/x' }, /^PostgreSQL at /],
       [
         'half of an OpenID provider',
         { PENSTOCK_OIDC_ISSUER: 'https://accounts.example.com' },
@@ -413,26 +417,26 @@ describe('the commands', () => {
         oidc('http://accounts.example.com'),
         /^PENSTOCK_OIDC_ISSUER must be the https/,
       ],
-      ['an OpenID provider that is no address', oidc('accounts'), /^PENSTOCK_OIDC_ISSUER must be the https/],
+      ['an OpenID provider that is not a URL', oidc('accounts'), /^PENSTOCK_OIDC_ISSUER must be the https/],
       [
-        'a client secret that is not there',
+        'a client secret file that does not exist',
         oidc('http://127.0.0.1:9'),
         /^PENSTOCK_OIDC_CLIENT_SECRET_FILE=\/nowhere\/secret cannot be read \(ENOENT\)\.$/,
       ],
       [
-        'a folder that cannot be made',
+        'a folder that cannot be created',
         { PENSTOCK_DATA: '/proc/penstock' },
         /^The data folder \/proc\/penstock cannot be used/,
       ],
       [
-        'a folder that is none',
+        'a folder that is a file',
         { PENSTOCK_DATA: '/etc/passwd' },
         /^The data folder \/etc\/passwd is not a folder\. Set PENSTOCK_DATA to one\.$/,
       ],
       [
-        'a way of TLS that is none',
+        'an unknown sslmode',
         { DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/x?sslmode=yes' },
-        /^DATABASE_URL has sslmode="yes", which is none/,
+        /^DATABASE_URL has sslmode="yes", which is unknown/,
       ],
     ]
     for (const [name, settings, sentence] of cases) {
@@ -441,7 +445,7 @@ describe('the commands', () => {
       })
     }
 
-    it('refuse a folder that others may look into, and leave it as it is', async () => {
+    it('refuse a folder that others can read, and leave it unchanged', async () => {
       const data = join(folder, 'shared')
       mkdirSync(data)
       chmodSync(data, 0o755)

@@ -1,4 +1,4 @@
-// Penstock and its commands as processes of their own, which can be killed.
+// Penstock and its commands as separate processes that can be killed.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
@@ -8,10 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
 import type { Dialect } from '../../src/database/sql.ts'
 import type { DataSettings } from '../../src/installation/stored-data.ts'
-import { freshPostgresDatabase } from '../harness.ts'
+import { freshPostgresDatabase } from '../harness/test-app.ts'
 
-/** A folder of its own and, for PostgreSQL, a database of its own; with the keys of another place if told. */
-export async function newPlace(folder: string, dialect: Dialect, keysOf?: DataSettings): Promise<DataSettings> {
+/** A new data folder and, for PostgreSQL, a new database; optionally with the master keys of other data. */
+export async function newData(folder: string, dialect: Dialect, keysOf?: DataSettings): Promise<DataSettings> {
   mkdirSync(folder, { mode: 0o700 })
   const masterKeyFile = join(folder, 'master-keys.json')
   if (keysOf) copyFileSync(keysOf.masterKeyFile, masterKeyFile)
@@ -30,10 +30,10 @@ function environmentOf({ dataFolder, databaseUrl }: DataSettings) {
   }
 }
 
-/** Resolves to what it printed; a command that fails is an error. */
-export function runCommand(place: DataSettings, args: string[]): Promise<string> {
+/** Resolves to the output; rejects if the command fails. */
+export function runCommand(data: DataSettings, args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { env: environmentOf(place), timeout: 120_000 }
+    const options = { env: environmentOf(data), timeout: 120_000 }
     execFile(process.execPath, [mainFile, ...args], options, (err, stdout, stderr) => {
       if (err) reject(new Error(`penstock ${args.join(' ')}: ${stderr}`))
       else resolve(stdout)
@@ -41,9 +41,9 @@ export function runCommand(place: DataSettings, args: string[]): Promise<string>
   })
 }
 
-/** Kills it after a while. Resolves to whether it was still at work. */
-export async function runAndKill(place: DataSettings, args: string[], afterMs: number): Promise<boolean> {
-  const child = spawn(process.execPath, [mainFile, ...args], { env: environmentOf(place), stdio: 'ignore' })
+/** Kills the command after a time. Resolves to whether it was still running. */
+export async function runAndKill(data: DataSettings, args: string[], afterMs: number): Promise<boolean> {
+  const child = spawn(process.execPath, [mainFile, ...args], { env: environmentOf(data), stdio: 'ignore' })
   const exited = once(child, 'exit')
   const ended = await Promise.race([exited.then(() => true), sleep(afterMs, false)])
   child.kill('SIGKILL')
@@ -54,7 +54,7 @@ export async function runAndKill(place: DataSettings, args: string[], afterMs: n
 export interface Serving {
   child: ChildProcess
   sample: Record<string, string>
-  /** The answer to a change; undefined when the process is gone. */
+  /** Answer to a change; undefined when the process has ended. */
   send(
     method: string,
     path: string,
@@ -64,14 +64,14 @@ export interface Serving {
   stop(): Promise<void>
 }
 
-/** With the sample organization. */
-export async function serveSample(place: DataSettings): Promise<Serving> {
+/** Starts a Penstock with the sample organization. */
+export async function serveSample(data: DataSettings): Promise<Serving> {
   const child = spawn(process.execPath, [mainFile, 'try'], {
-    env: environmentOf(place),
+    env: environmentOf(data),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const url = await urlOf(child)
-  const lines = readFileSync(join(place.dataFolder, 'sample.env'), 'utf8').trim().split('\n')
+  const lines = readFileSync(join(data.dataFolder, 'sample.env'), 'utf8').trim().split('\n')
   const sample = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)))
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   return {
@@ -115,10 +115,10 @@ async function urlOf(child: ChildProcess): Promise<string> {
   throw new Error(`Penstock did not start: ${printed}`)
 }
 
-/** On a busy machine the server still does what it was told by a client that is dead. */
+/** On a busy machine the server still executes a statement of a killed client. */
 const unlockTimeoutMs = 60_000
 
-/** PostgreSQL takes a moment to see that a client is dead. */
+/** PostgreSQL detects a killed client with a delay. */
 export async function unlocked<Result>(work: () => Promise<Result>): Promise<Result> {
   const deadlineMs = Date.now() + unlockTimeoutMs
   for (;;) {

@@ -1,4 +1,4 @@
-// The examples of the documentation are run as they stand: a reader who pastes them must get what the page says.
+// Runs the examples of the documentation unchanged: readers who paste them must get the documented result.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { openEmbeddedEngine } from '../embedded-engine.ts'
-import type { TestEngine } from '../engine-front.ts'
-import { openTestApp, type TestApp } from '../harness.ts'
+import type { TestEngine } from '../fakes/engine-front.ts'
+import { openEmbeddedEngine } from '../harness/embedded-engine.ts'
+import { openTestApp, type TestApp } from '../harness/test-app.ts'
 
 const run = promisify(execFile)
-/** Some examples have many commands, each of which is a process that loads the whole program. */
+/** Some examples run many commands, each of which loads the whole program. */
 const timeout = 100_000
 const pages = ['README.md', 'docs/contract.md', 'docs/http.md', 'docs/cli.md']
 
@@ -26,7 +26,7 @@ describe('the examples of the documentation', () => {
     const { url, username, password } = engine
     const service = `/v1/organizations/${sample.organizationId}/services/${sample.serviceId}`
     await app.request('PATCH', service, { body: { endpoint: { url, username, password } } })
-    // The commands of this checkout, with a home of their own.
+    // The commands of this checkout, with a separate home folder.
     const commands = join(app.config.dataFolder, 'commands')
     mkdirSync(commands)
     const program = fileURLToPath(new URL('../../bin/penstock.js', import.meta.url))
@@ -62,7 +62,7 @@ describe('the examples of the documentation', () => {
     it(`${page} has examples`, () => assert.ok(blocks.length > 0))
     for (const [index, block] of blocks.entries()) {
       it(`${page}, example ${index + 1}`, async () => {
-        // Where the page reads data/sample.env, the reader's shell would find it.
+        // The reader's shell runs in the folder that contains data/sample.env.
         const file = join(app.config.dataFolder, 'example.sh')
         writeFileSync(file, block.replace(/^\. \.\/data\/sample\.env$/m, ''))
         const { stdout } = await run('sh', ['-e', file], {
@@ -75,7 +75,7 @@ describe('the examples of the documentation', () => {
     }
   }
 
-  it('docs/client.md: its examples make one program', async () => {
+  it('docs/client.md: its examples form one program', async () => {
     const text = readFileSync(new URL('../../docs/client.md', import.meta.url), 'utf8')
     const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]!)
     assert.ok(blocks.length > 3)

@@ -1,12 +1,12 @@
-// S2: twenty thousand requests whose bytes were damaged on the way.
+// S2: twenty thousand requests with damaged bytes.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { operations } from '../../src/operations.ts'
-import { drillSeed, drillSize } from '../drill.ts'
-import { randomNumbers } from '../fuzz.ts'
-import { basic, openTestApp, type TestApp } from '../harness.ts'
-import { asksEngine, freshAddress, makeIds, pathOf } from '../world.ts'
+import { drillSeed, drillSize } from '../harness/drill.ts'
+import { randomNumbers } from '../harness/fuzz.ts'
+import { basic, openTestApp, type TestApp } from '../harness/test-app.ts'
+import { asksEngine, freshAddress, makeIds, pathOf } from '../harness/world.ts'
 
 const size = drillSize(100_000)
 const damagedRequests = 0.2 * size
@@ -16,12 +16,12 @@ const seed = drillSeed()
 describe(`S2 damaged bytes (PENSTOCK_DRILL_SEED=${seed})`, () => {
   let app: TestApp
   before(async () => {
-    // Each request names another address: the throttle of failed authentications would answer them all.
+    // Each request has another client address: otherwise the throttle of failed authentications would answer.
     app = await openTestApp('sqlite', { logLevel: 'silent', trustedProxies: ['127.0.0.1'] })
   })
   after(() => app?.close())
 
-  it(`S2 outlives ${damagedRequests} damaged requests, and answers none with a 5xx`, {
+  it(`S2 survives ${damagedRequests} damaged requests, and answers none with a 5xx`, {
     timeout: 6 * size + 60_000,
   }, async () => {
     const url = new URL(await app.app.listen())
@@ -56,7 +56,7 @@ describe(`S2 damaged bytes (PENSTOCK_DRILL_SEED=${seed})`, () => {
   })
 })
 
-/** A few bytes changed, taken out, doubled or added, anywhere. */
+/** Changes, removes, duplicates or inserts a few bytes anywhere. */
 function damaged(bytes: Buffer, chance: () => number): Buffer {
   let result = Buffer.from(bytes)
   for (let times = 1 + Math.floor(chance() * 3); times > 0; times--) {
@@ -71,7 +71,7 @@ function damaged(bytes: Buffer, chance: () => number): Buffer {
   return result
 }
 
-/** What came back before the server closed the connection, or before it was clear that it waits for more. */
+/** The answer until the server closes the connection or evidently waits for more. */
 function exchange(port: number, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')

@@ -1,5 +1,5 @@
-// S9: a rotation of the master keys that is killed at any moment leaves everything sealed openable, and is finished by the next one;
-// on PostgreSQL also while a Penstock writes.
+// S9: a master key rotation that is killed at any time leaves every sealed value readable, and the next rotation completes it; on
+// PostgreSQL also while a Penstock writes.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,37 +11,37 @@ import type { Dialect } from '../../src/database/sql.ts'
 import { answerContext } from '../../src/idempotency/store.ts'
 import { loadMasterKeys } from '../../src/installation/master-keys.ts'
 import { countByKey } from '../../src/installation/sealed/change-keys.ts'
-import { type DataSettings, placeOf } from '../../src/installation/stored-data.ts'
+import { type DataSettings, dataLocation } from '../../src/installation/stored-data.ts'
 import { newId } from '../../src/lib/id.ts'
 import { Vault } from '../../src/lib/vault.ts'
-import { auditOf, everythingOpened } from '../whole-data.ts'
-import { newPlace, runAndKill, runCommand, type Serving, serveSample, unlocked } from './commands.ts'
+import { auditOf, everythingOpened } from '../harness/whole-data.ts'
+import { newData, runAndKill, runCommand, type Serving, serveSample, unlocked } from './commands.ts'
 
 const kills = 8
 const sealedAnswers = 3_000
 const writers = 6
-/** They are to meet the rotation, and not to take its time. */
+/** Writes must overlap the rotation without slowing it down. */
 const writerRestMs = 20
 
 for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
   describe(`S9: a rotation on ${dialect}`, () => {
     let folder: string
-    let place: DataSettings
+    let data: DataSettings
     let serving: Serving
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'penstock-keys-'))
-      place = await newPlace(join(folder, 'data'), dialect)
-      serving = await serveSample(place)
+      data = await newData(join(folder, 'data'), dialect)
+      serving = await serveSample(data)
       if (dialect === 'sqlite') await serving.stop()
-      await addAnswers(place, serving.sample.ORGANIZATION_ID!)
+      await addAnswers(data, serving.sample.ORGANIZATION_ID!)
     })
     after(async () => {
       await serving?.stop()
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it(`killed ${kills} times can be finished, and nothing sealed is lost`, { timeout: 600_000 }, async (test) => {
-      const opened = await everythingOpened(place)
+    it(`killed ${kills} times can be completed, and no sealed value is lost`, { timeout: 600_000 }, async (test) => {
+      const opened = await everythingOpened(data)
       await addOne()
       const startedMs = performance.now()
       await rotate()
@@ -52,45 +52,45 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
         for (let number = 0; number < kills; number++) {
           await addOne()
           const afterMs = durationMs * (0.15 + (0.8 * number) / kills)
-          if (await runAndKill(place, ['keys', 'rotate'], afterMs)) killed++
-          // The machine was busier when the time was taken: it does not take longer than this.
+          if (await runAndKill(data, ['keys', 'rotate'], afterMs)) killed++
+          // The machine was busier when the duration was measured: use this time as the limit.
           else durationMs = afterMs
-          const now = await unlocked(() => everythingOpened(place))
+          const now = await unlocked(() => everythingOpened(data))
           for (const [name, text] of opened) assert.equal(now.get(name), text, name)
         }
       } finally {
         await load?.end()
       }
       test.diagnostic(
-        `${killed} kills of a rotation that takes ${Math.round(durationMs)} ms, ${load?.written() ?? 0} writes meanwhile`,
+        `${killed} kills of a rotation that takes ${Math.round(durationMs)} ms, ${load?.written() ?? 0} writes during it`,
       )
       assert.ok(killed >= 2, `only ${killed} kills met a rotation`)
       await unlocked(() => rotate())
-      const { current, byKey, byOthers } = await countByKey(place)
+      const { current, byKey, byOthers } = await countByKey(data)
       const left = [...byKey].filter(([id, count]) => id !== current && count > 0)
       assert.deepEqual({ left, byOthers }, { left: [], byOthers: 0 })
-      const after = await everythingOpened(place)
+      const after = await everythingOpened(data)
       for (const [name, text] of opened) assert.equal(after.get(name), text, name)
       assert.equal(byKey.get(current), after.size)
-      assert.deepEqual((await auditOf(place)).problems, [])
+      assert.deepEqual((await auditOf(data)).problems, [])
       if (load) {
         assert.ok(load.written() > 50, `only ${load.written()} writes`)
         await load.repeat()
       }
     })
 
-    /** With PostgreSQL a key is added first; one that is waiting already will do. */
+    /** PostgreSQL requires `keys add` first; a key that is already pending suffices. */
     async function addOne(): Promise<void> {
-      if (dialect === 'sqlite' || loadMasterKeys(place.masterKeyFile).next !== undefined) return
-      await unlocked(() => runCommand(place, ['keys', 'add']))
+      if (dialect === 'sqlite' || loadMasterKeys(data.masterKeyFile).next !== undefined) return
+      await unlocked(() => runCommand(data, ['keys', 'add']))
     }
 
     async function rotate(): Promise<void> {
       await addOne()
-      await runCommand(place, ['keys', 'rotate'])
+      await runCommand(data, ['keys', 'rotate'])
     }
 
-    /** Writers whose answers are sealed; each is asked for again, and must be the same. */
+    /** Writers whose answers are sealed; each request is repeated, and must get the same answer. */
     function startLoad() {
       const answers = new Map<string, string>()
       const path = `/v1/organizations/${serving.sample.ORGANIZATION_ID}/services/${serving.sample.SERVICE_ID}/pipes/${serving.sample.KAFKA_PIPE_ID}`
@@ -126,9 +126,9 @@ function resultOf(text: string): string {
   return JSON.stringify((JSON.parse(text) as { result: unknown }).result)
 }
 
-async function addAnswers(place: DataSettings, organizationId: string): Promise<void> {
-  const vault = new Vault(loadMasterKeys(place.masterKeyFile))
-  const database = await openExclusive(placeOf(place), 'keys')
+async function addAnswers(data: DataSettings, organizationId: string): Promise<void> {
+  const vault = new Vault(loadMasterKeys(data.masterKeyFile))
+  const database = await openExclusive(dataLocation(data), 'keys')
   const now = new Date().toISOString()
   const rows = Array.from({ length: sealedAnswers }, (_, number) => {
     const key = { organizationId, callerId: 'nobody', idempotencyKey: `key-${number}` }

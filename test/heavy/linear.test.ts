@@ -1,4 +1,4 @@
-// R10 in the size of a test run: calls to two processes at once. `npm run chaos` runs the same drill for longer.
+// R10 with the size of a test run: concurrent calls to two processes. `npm run chaos` runs the same drill for longer.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,22 +6,22 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { linearDrill } from '../../chaos/system/linear.ts'
 import { isLinearizable, type RecordedCall } from '../../chaos/system/linear-check.ts'
-import { drillTimeout, testDrill } from '../drill.ts'
+import { drillTimeout, testDrill } from '../harness/drill.ts'
 
 testDrill(linearDrill)
 
-it('R10: of histories without the lock on the organization nine in ten are flagged', {
+it('R10: without the lock on the organization nine in ten histories are flagged', {
   timeout: drillTimeout,
 }, async (test) => {
   const size = 20
   const folder = mkdtempSync(join(tmpdir(), 'penstock-drill-'))
   test.after(() => rmSync(folder, { recursive: true, force: true }))
-  const { figures } = await linearDrill.run({ seed: 7, size, folder, mutant: 'no-org-lock' })
-  test.diagnostic(JSON.stringify(figures))
-  assert.ok(figures.flagged! >= 0.9 * size, `${figures.flagged} of ${size}`)
+  const { measurements } = await linearDrill.run({ seed: 7, size, folder, mutant: 'no-org-lock' })
+  test.diagnostic(JSON.stringify(measurements))
+  assert.ok(measurements.flagged! >= 0.9 * size, `${measurements.flagged} of ${size}`)
 })
 
-describe('the checker of histories', () => {
+describe('the linearizability checker', () => {
   const write = (calledAt: number, answeredAt: number, value: number): RecordedCall<number> => ({
     calledAt,
     answeredAt,
@@ -34,29 +34,29 @@ describe('the checker of histories', () => {
   })
   const check = (...calls: RecordedCall<number>[]) => isLinearizable(calls, 0, String)
 
-  it('lets a read see either value while a write is under way', () => {
+  it('accepts either value for a read during a write', () => {
     assert.ok(check(write(1, 4, 5), read(2, 3, 0)))
     assert.ok(check(write(1, 4, 5), read(2, 3, 5)))
   })
 
-  it('flags a read that is behind a write that was answered before', () => {
+  it('flags a stale read after an answered write', () => {
     assert.ok(!check(write(1, 2, 5), read(3, 4, 0)))
   })
 
-  it('flags two reads that see a write, and then no longer', () => {
+  it('flags two reads that see a write and then not', () => {
     assert.ok(!check(write(1, 8, 5), read(2, 3, 5), read(4, 5, 0)))
   })
 
-  it('flags a value that nobody has written', () => {
+  it('flags a value that was never written', () => {
     assert.ok(!check(write(1, 4, 5), read(2, 3, 6)))
   })
 
-  it('finds the order of writes from what was read of them', () => {
+  it('derives the order of writes from the reads', () => {
     assert.ok(check(write(1, 6, 5), write(2, 7, 6), read(8, 9, 5)))
     assert.ok(!check(write(1, 6, 5), write(2, 7, 6), read(8, 9, 5), read(10, 11, 6)))
   })
 
-  it('takes a write without an answer for one that may have happened at any time, or never', () => {
+  it('accepts that a write without an answer took effect at any later time, or never', () => {
     assert.ok(check(write(1, Number.POSITIVE_INFINITY, 5), read(2, 3, 0), read(4, 5, 5)))
     assert.ok(check(write(1, Number.POSITIVE_INFINITY, 5), read(2, 3, 0), read(4, 5, 0)))
   })

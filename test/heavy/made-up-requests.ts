@@ -1,23 +1,24 @@
-// S2: a hundred thousand made-up requests in process. Each database has a file, because they take long and need one core each.
+// S2: a hundred thousand generated requests in process. Each database has its own file, because each takes long and uses one
+// core.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Dialect } from '../../src/database/sql.ts'
 import { operations } from '../../src/operations.ts'
-import { drillSeed, drillSize } from '../drill.ts'
-import { type FuzzCounts, fuzz } from '../fuzz.ts'
-import { openTestApp } from '../harness.ts'
-import { asksEngine } from '../world.ts'
+import { drillSeed, drillSize } from '../harness/drill.ts'
+import { type FuzzCounts, fuzz } from '../harness/fuzz.ts'
+import { openTestApp } from '../harness/test-app.ts'
+import { asksEngine } from '../harness/world.ts'
 
 const size = drillSize(100_000)
 const shares: Record<Dialect, number> = { sqlite: 0.85, postgres: 0.15 }
-/** Then begins an empty one: what was made stays in the lists of the organization, which would take a fifth of the time. */
+/** Then a new Penstock starts: growing lists would take a fifth of the time. */
 const requestsPerPenstock = 10_000
 
 export function testMadeUpRequests(dialect: Dialect): void {
   const seed = drillSeed()
   const requests = shares[dialect] * size
-  describe(`S2 made-up requests on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
-    it(`S2 answers ${requests} of them as it must`, { timeout: 6 * size + 60_000 }, async () => {
+  describe(`S2 generated requests on ${dialect} (PENSTOCK_DRILL_SEED=${seed})`, () => {
+    it(`S2 gives the specified answer to each of ${requests} requests`, { timeout: 6 * size + 60_000 }, async () => {
       const accepted: Record<string, number> = {}
       const statuses: Record<string, number> = {}
       let slowestMs = 0

@@ -1,13 +1,13 @@
-// R9: sequences of calls against each of two models on each of two databases, a hundred for each.
+// R9: sequences of calls against two models on two databases, a hundred for each combination.
 import { after, before, describe, it } from 'node:test'
-import { drillSeed, drillSize } from '../drill.ts'
-import { openTestApp, type TestApp } from '../harness.ts'
-import { runLifecycleModel } from '../lifecycle-model.ts'
-import { runPipeModel } from '../model.ts'
+import { drillSeed, drillSize } from '../harness/drill.ts'
+import { openTestApp, type TestApp } from '../harness/test-app.ts'
+import { runLifecycleModel } from '../models/lifecycle-model.ts'
+import { runPipeModel } from '../models/model.ts'
 
 const runs = drillSize(300) / 4
 const seed = drillSeed()
-/** Far above what they take. */
+/** Far above the usual duration. */
 const timeout = 1_000 * runs + 300_000
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
@@ -18,11 +18,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
     after(() => app?.close())
 
-    it(`R9 changes pipes as its model does in ${runs} sequences`, { timeout }, async () => {
+    it(`R9 changes pipes as its model in ${runs} sequences`, { timeout }, async () => {
       await runPipeModel(app, runs, seed)
     })
 
-    it(`R9 answers as the model of a life in ${runs} sequences`, { timeout }, async () => {
+    it(`R9 answers as the life-cycle model in ${runs} sequences`, { timeout }, async () => {
       const counts = await runLifecycleModel(app, runs, seed)
       const accepted = [...counts].filter(([name]) => name.endsWith(' 200')).map(([, times]) => times)
       console.log(

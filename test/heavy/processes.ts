@@ -1,4 +1,4 @@
-// Processes of a Penstock, its engine and its database included.
+// Processes of a Penstock, including its engine and its database.
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -8,7 +8,7 @@ interface RunningProcess {
   command: string
 }
 
-/** All that work on a data folder: they inherit its name in their environment, also when their parent is gone. */
+/** All processes on a data folder: they inherit its name in their environment, even when their parent has ended. */
 export function listProcesses(dataFolder: string): RunningProcess[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -20,13 +20,13 @@ export function listProcesses(dataFolder: string): RunningProcess[] {
         const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')
         return { pid: Number(name), parent: Number(/^PPid:\s+(\d+)/m.exec(status)![1]), command }
       } catch {
-        // It has ended, or is another user's.
+        // It has ended, or belongs to another user.
         return []
       }
     })
 }
 
-/** With the cluster of its shop, which is elsewhere for root. */
+/** Also removes the PostgreSQL cluster of the shop, which is elsewhere for root. */
 export function removeDataFolder(dataFolder: string): void {
   for (const folder of [shopDirectory(dataFolder), dataFolder]) {
     if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 10 })

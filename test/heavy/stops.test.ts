@@ -1,4 +1,4 @@
-// Every way to stop `npm start` leaves no process behind.
+// No way to stop `npm start` leaves a process behind.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ async function startUntil(isReady: () => boolean, environment: NodeJS.ProcessEnv
     cwd: root,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PENSTOCK_DATA: folder, PENSTOCK_PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own, as a shell gives it.
+    // A separate process group, as a shell creates it.
     detached: true,
   })
   printed = ''
@@ -77,7 +77,7 @@ describe('npm start', () => {
     await leavesNothing()
   })
 
-  it('ends with SIGHUP to npm, which npm does not pass on', async () => {
+  it('ends with SIGHUP to npm, which npm does not forward', async () => {
     process.kill(npm.pid!, 'SIGHUP')
     await leavesNothing()
   })
@@ -92,7 +92,7 @@ describe('npm start', () => {
     await leavesNothing()
   })
 
-  it('ends when its data folder is deleted, and says so', async () => {
+  it('ends with a message when its data folder is deleted', async () => {
     removeDataFolder(folder)
     const [code] = (await once(npm, 'close')) as [number]
     assert.equal(code, 74)
@@ -101,8 +101,8 @@ describe('npm start', () => {
   })
 })
 
-describe('npm start while it fetches the engine for the first time', () => {
-  /** Accepts connections, and answers nothing. */
+describe('npm start during its first engine download', () => {
+  /** Accepts connections without answering. */
   let registry: Server
   let sockets: Socket[]
   let cacheFolder: string

@@ -1,4 +1,5 @@
-// The sample's rows on an engine: old ones go, and on a user's own engine only those of a table that the sample has made.
+// Retention of sample rows in an engine: old rows are removed, in an engine of the user only from a table that the sample
+// created.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -65,7 +66,7 @@ describe("rows of the sample on a user's engine", () => {
     }
   }
 
-  it('that are older than a day are gone after they were looked after', async () => {
+  it('that are older than a day are removed by the cleanup', async () => {
     const access = { url, ...account }
     const isInMemory = library === 'wasm'
     assert.equal(await keepSmall({ access, isInMemory }), false)
@@ -79,7 +80,7 @@ describe("rows of the sample on a user's engine", () => {
     assert.equal(await query('SELECT count() FROM orders WHERE ordered_at < now() - INTERVAL 1 DAY'), '0')
   })
 
-  it('are not waited for longer than ten seconds', { timeout: 30_000 }, async () => {
+  it('delay the cleanup at most ten seconds', { timeout: 30_000 }, async () => {
     engine.kill('SIGSTOP')
     try {
       assert.equal(await keepSmall({ access: { url, ...account }, isInMemory: false }), false)
@@ -123,7 +124,7 @@ describe("rows of the sample on a user's engine", () => {
       await until(async () => /TTL ordered_at \+ toIntervalDay\(1\)/.test(await query('SHOW CREATE TABLE orders')))
     })
 
-    it('removes nothing from a table that was there before', async () => {
+    it('removes nothing from an existing table', async () => {
       await query(createOrders)
       await query("INSERT INTO orders SELECT 1, now() - INTERVAL 2 DAY, 'kettle', 'NO', 1")
       start()

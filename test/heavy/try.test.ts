@@ -1,4 +1,4 @@
-// The try-it mode with its embedded engine: rows flow after one command, and the engine may die at any time.
+// The try-it mode with its embedded engine: rows flow after one command, and the engine may crash at any time.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ const mostFiles = 700
 
 describe('npm start with the embedded engine', () => {
   let folder: string
-  /** Of a data folder that is gone. */
+  /** Shop cluster of a deleted data folder. */
   let leftShop: string
   let child: ChildProcess
   before(async () => {
@@ -103,7 +103,7 @@ describe('npm start with the embedded engine', () => {
   const enginePid = (): number | undefined =>
     listProcesses(folder).find(({ command }) => command.includes('embedded-engine/main'))?.pid
 
-  it('rows flow, and nothing is red', async () => {
+  it('rows flow, and no pipe has errors', async () => {
     await until(async () => (await countOrders()) > 0)
     await nothingIsRed()
     // Only root has shops outside of their data folders.
@@ -118,7 +118,7 @@ describe('npm start with the embedded engine', () => {
       assert.match(state, /^(?:Provisioning|Setup|Snapshot|Running|Stopped|Paused)$/, name)
   }
 
-  it('the shop is followed: its orders come, and go', async () => {
+  it('the shop is replicated: its orders arrive, and are deleted', async () => {
     const newest = (): Promise<string> => query('SELECT max(ordered_at) FROM shop_orders').catch(() => '')
     await until(async () => (await newest()) !== '')
     const before = await newest()
@@ -129,7 +129,7 @@ describe('npm start with the embedded engine', () => {
     await until(async () => (await get(`services/${SERVICE_ID}/pipes/${SHOP_PIPE_ID}`)).state === 'Running')
   })
 
-  it('the engine is for those who have its password, and its secrets for this user', async () => {
+  it('the engine requires a password, and its secrets are readable by this user only', async () => {
     const { origin } = new URL(sample().ENGINE_URL!)
     for (const headers of [{}, { 'x-clickhouse-user': 'penstock', 'x-clickhouse-key': 'wrong' }]) {
       const response = await fetch(`${origin}/?query=SELECT+1`, { headers })
@@ -141,7 +141,7 @@ describe('npm start with the embedded engine', () => {
     assert.equal(statSync(join(folder, 'engine/engine.json')).mode & 0o777, 0o600)
   })
 
-  it(`comes back when it is killed ${kills} times in the middle of inserts: no row is lost, none is doubled`, async () => {
+  it(`restarts after ${kills} kills during inserts: no row is lost or duplicated`, async () => {
     const { SERVICE_ID, RUNNING_PIPE_ID } = sample()
     const settings = { object_storage_polling_interval_ms: 100 }
     assert.equal(
@@ -158,7 +158,7 @@ describe('npm start with the embedded engine', () => {
     for (let round = 0; round < kills; round++) {
       const pid = enginePid()
       assert.ok(pid, 'the engine runs')
-      // It has the rows of an insert in a file for as long as it works on them.
+      // The engine has the rows of an insert in a file while it works on them.
       await until(async () => readdirSync(join(folder, 'engine/rows')).length > 0, 1)
       loaded = await countOrders()
       await sleep(Math.random() * 30)
@@ -167,7 +167,7 @@ describe('npm start with the embedded engine', () => {
     }
     load.stop()
     assert.ok(load.files() > 50, `${load.files()} files`)
-    // As many rows as files have lines, each as often as the files have it.
+    // As many rows as the lines of all files, duplicates included.
     const found = () => query('SELECT count(), sum(order_id), sum(order_id * order_id % 1000003) FROM orders')
     await until(async () => (await found()) === sumsOfFiles())
     await sleep(3_000)
@@ -176,11 +176,11 @@ describe('npm start with the embedded engine', () => {
     assert.equal(log.match(/The engine ended: SIGKILL/g)?.length, kills)
   })
 
-  /** Beside the sample's own files: ten a second with 2,000 rows each, of which every tenth is there twice, and every fifth file again. */
+  /** Adds ten files per second with 2,000 rows each, of which every tenth row and every fifth file is duplicated. */
   function startLoad() {
     let count = 0
     const timer = setInterval(() => {
-      // Of more the sample would remove the first ones.
+      // The sample removes the oldest files above this number.
       if (count === mostFiles) return
       const number = Math.floor(count / 5) * 4 + Math.min(count % 5, 3)
       const rows = Array.from({ length: rowsPerFile }, (_, index) => {
@@ -195,7 +195,7 @@ describe('npm start with the embedded engine', () => {
     return { stop: () => clearInterval(timer), files: () => count }
   }
 
-  /** Of the files as the engine shows those of its table. */
+  /** Sums over the files, in the form of the query on the table. */
   function sumsOfFiles(): string {
     const files = readdirSync(join(folder, 'sample-files')).filter((name) => /^[\w-]+\.json$/.test(name))
     let [rows, sum, squares] = [0n, 0n, 0n]
@@ -209,7 +209,7 @@ describe('npm start with the embedded engine', () => {
     return `${rows}\t${sum % 2n ** 64n}\t${squares}`
   }
 
-  it("the shop's copy is what the shop has, also after its PostgreSQL was killed", async () => {
+  it('the copy equals the shop, also after its PostgreSQL was killed', async () => {
     const { SERVICE_ID, SHOP_PIPE_ID } = sample()
     const postmaster = Number(readFileSync(join(shop().directory, 'data/postmaster.pid'), 'utf8').split('\n')[0])
     process.kill(postmaster, 'SIGKILL')
@@ -227,7 +227,7 @@ describe('npm start with the embedded engine', () => {
   const shop = (): { directory: string; port: number; password: string } =>
     JSON.parse(readFileSync(join(folder, 'shop.json'), 'utf8'))
 
-  /** The shop stands still meanwhile. */
+  /** The shop must not change during this. */
   async function copyIsComplete(): Promise<void> {
     const { port, password } = shop()
     const client = new pg.Client({ host: '127.0.0.1', port, user: 'penstock', password, database: 'shop' })
@@ -249,7 +249,7 @@ describe('npm start with the embedded engine', () => {
     }
   }
 
-  it('has its rows after a restart, and is ready at once', async () => {
+  it('has its rows after a restart, and is ready immediately', async () => {
     const before = await countOrders()
     await stop()
     await start()
@@ -257,7 +257,7 @@ describe('npm start with the embedded engine', () => {
     await copyIsComplete()
   })
 
-  it('goes on when its ports are taken by other programs', async () => {
+  it('starts when other programs use its ports', async () => {
     const ports = [Number(new URL(sample().ENGINE_URL!).port), shop().port]
     await stop()
     const others = ports.map((port) => createServer().listen(port, '127.0.0.1'))

@@ -1,11 +1,11 @@
-// What a request asks of a source has ten seconds, whatever the source does.
+// A request has ten seconds for its calls to a source, whatever the source does.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { it } from 'node:test'
-import { openTestApp } from '../harness.ts'
+import { openTestApp } from '../harness/test-app.ts'
 
-it('validateSamples gives up a source that says nothing after ten seconds, and changes nothing', async () => {
+it('validateSamples gives up on a silent source after ten seconds, and changes nothing', async () => {
   const accepted: Socket[] = []
   const silent = createServer((socket) => {
     accepted.push(socket)

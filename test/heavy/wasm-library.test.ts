@@ -1,11 +1,11 @@
-// ClickHouse for WebAssembly, which npm start uses where there is no native library: here on any machine.
+// ClickHouse for WebAssembly, which npm start uses where there is no native library; tested on any machine.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type SharedEngine, startEmbeddedProcess } from '../shared-engine.ts'
+import { type SharedEngine, startEmbeddedProcess } from '../harness/shared-engine.ts'
 
 describe('the WebAssembly library behind its HTTP interface', () => {
   let folder: string
@@ -49,18 +49,18 @@ describe('the WebAssembly library behind its HTTP interface', () => {
   }
   const insert = (body: string, settings = {}) => ask('INSERT INTO events FORMAT JSONEachRow', { body, settings })
 
-  it('stores what is inserted, before and after a read that may change nothing', async () => {
+  it('stores inserts before and after a read-only query', async () => {
     await ask('CREATE TABLE events (id UInt64, note Nullable(String)) ENGINE = MergeTree ORDER BY id')
     await insert('{"id":1,"note":"first"}\n{"id":2}\n')
     assert.equal(await ask('SELECT id, note FROM events ORDER BY id', { method: 'GET' }), '1\tfirst\n2\t\\N\n')
     const refused = await send("INSERT INTO events VALUES (9, 'x')", { method: 'GET' })
     assert.deepEqual([refused.status, refused.code], [500, '164'], refused.text)
-    // The setting that refused was of that request alone.
+    // The setting of the refused request affected that request only.
     await insert('{"id":3}\n')
     assert.equal(await ask('SELECT count(), sum(id) FROM events'), '3\t6\n')
   })
 
-  it('answers errors as ClickHouse does, and goes on', async () => {
+  it('returns errors as ClickHouse does, and keeps serving', async () => {
     const missing = await send('SELECT 1 FROM nowhere')
     assert.deepEqual([missing.status, missing.code], [404, '60'], missing.text)
     const damaged = await send('INSERT INTO events FORMAT JSONEachRow', { body: '{"id":"many"}\n' })
@@ -69,7 +69,7 @@ describe('the WebAssembly library behind its HTTP interface', () => {
     assert.equal(await ask('SELECT count() FROM events'), '3\n')
   })
 
-  it('reports how many rows an insert has written', async () => {
+  it('reports the number of written rows', async () => {
     await ask('CREATE TABLE copies (id UInt64, note Nullable(String)) ENGINE = MergeTree ORDER BY id')
     const insertThree = 'INSERT INTO copies (id) FORMAT JSONEachRow'
     const sent = await send(insertThree, { body: '{"id":1}\n{"id":2}\n{"id":3}\n' })
@@ -78,13 +78,13 @@ describe('the WebAssembly library behind its HTTP interface', () => {
     assert.deepEqual([sent.writtenRows, mapped.writtenRows, copied.writtenRows], ['3', '2', '3'])
   })
 
-  it('keeps one insert of two with the same token', async () => {
+  it('stores one of two inserts with the same token', async () => {
     await ask('ALTER TABLE events MODIFY SETTING non_replicated_deduplication_window = 100')
     for (const _ of [1, 2]) await insert('{"id":4}\n', { insert_deduplication_token: 'one' })
     assert.equal(await ask('SELECT count() FROM events WHERE id = 4'), '1\n')
   })
 
-  it('answers requests that come at the same time, each with its own settings', async () => {
+  it('answers concurrent requests, each with its own settings', async () => {
     const answers = await Promise.all(
       [1, 2, 3, 4].map((threads) =>
         ask("SELECT getSetting('max_threads')", { settings: { max_threads: String(threads) } }),

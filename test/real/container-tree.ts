@@ -1,4 +1,4 @@
-// The Dockerfile read, and its steps done without Docker: the same copies and the same commands, in folders of this machine.
+// Reads the Dockerfile and executes its steps without Docker: the same copies and commands, in folders of this machine.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -18,7 +18,7 @@ export interface Stage {
 }
 
 export interface Copy {
-  /** The stage that it comes from; undefined: the project. */
+  /** Source stage; undefined: the project. */
   from: string | undefined
   sources: string[]
   target: string
@@ -53,7 +53,7 @@ export function copiesOf(stage: Stage): Copy[] {
   })
 }
 
-/** A list in JSON, such as that of ENTRYPOINT. */
+/** A JSON list, such as that of ENTRYPOINT. */
 export function commandOf(stage: Stage, keyword: string): string[] {
   const [text = ''] = listOf(stage, keyword)
   return JSON.parse(text.slice(text.indexOf('['))) as string[]
@@ -64,7 +64,7 @@ export function environmentOf(stage: Stage): Record<string, string> {
   return Object.fromEntries(words.map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]))
 }
 
-/** Copies and runs what a stage says. What it does outside of its own folder is left out. */
+/** Executes the copies and commands of a stage. Effects outside of its folder are left out. */
 export function doStage(stage: Stage, folder: string, foldersOfStages: Record<string, string>): void {
   mkdirSync(folder, { recursive: true })
   const [workFolder = ''] = listOf(stage, 'WORKDIR')
@@ -87,7 +87,7 @@ export function doStage(stage: Stage, folder: string, foldersOfStages: Record<st
 
 function doCopy({ from, sources, target }: Copy, folder: string, foldersOfStages: Record<string, string>): void {
   for (const source of sources) {
-    // What comes from a stage is named by its path there, one level below the root.
+    // Files of another stage are named by their path there, one level below the root.
     const origin = from === undefined ? join(project, source) : join(foldersOfStages[from] ?? '', basename(source))
     const isIgnored = (file: string): boolean => from === undefined && /\.test\.tsx?$|\/node_modules$/.test(file)
     cpSync(origin, target === './' ? join(folder, source) : join(folder, target), {

@@ -1,5 +1,5 @@
-// The Dockerfile: what it says, and whether what its steps make runs as a stranger on a read-only machine, within the system calls
-// that deploy/penstock@.service lets through, and by deploy/penstock. It needs root, to make a machine read-only for one process.
+// The Dockerfile: its content, and whether the result runs as another user on a read-only file system, within the system calls
+// that deploy/penstock@.service allows, and with deploy/penstock. Needs root to make mounts read-only for one process.
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -43,14 +43,14 @@ const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
 const [build, image] = readDockerfile() as [Stage, Stage]
 
 describe('the Dockerfile', () => {
-  it('has two stages on the Node of package.json', () => {
+  it('has two stages with the Node version of package.json', () => {
     assert.equal(readDockerfile().length, 2)
     for (const version of Object.values(manifest.optionalDependencies)) {
       assert.deepEqual([build.base, image.base], Array(2).fill(`node:${version}-bookworm-slim`))
     }
   })
 
-  it('ends as a user who is not root, given by number', () => {
+  it('runs as a numeric non-root user', () => {
     assert.deepEqual(listOf(build, 'USER'), [])
     assert.deepEqual(listOf(image, 'USER'), ['1000:1000'])
     const afterUser = image.instructions.slice(image.instructions.findIndex(({ keyword }) => keyword === 'USER'))
@@ -60,7 +60,7 @@ describe('the Dockerfile', () => {
     )
   })
 
-  it('copies by name what the package has and what the build needs, and gets nothing from a network but by npm ci', () => {
+  it('copies named files only, and uses the network only for npm ci', () => {
     const copied = [build, image].flatMap(copiesOf).filter(({ from }) => from === undefined)
     const known = [...manifest.files, 'package.json', 'package-lock.json', 'LICENSE', 'src', 'console']
     const configurations = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.client.json']
@@ -68,7 +68,7 @@ describe('the Dockerfile', () => {
       assert.ok([...known, ...configurations].includes(source), `${source} is no part of the package or the build`)
     }
     const shipped = copiesOf(image).map(({ sources, target }) => (target === './' ? sources : [target]))
-    // How machines are set up is nothing for an image.
+    // An image needs no files for setting up machines.
     for (const file of manifest.files.filter((name) => name !== 'deploy'))
       assert.ok(shipped.flat().includes(file), `${file} is not in the image`)
     assert.deepEqual([...listOf(build, 'ADD'), ...listOf(image, 'ADD')], [])
@@ -76,7 +76,7 @@ describe('the Dockerfile', () => {
     assert.doesNotMatch(commands.join('\n'), /curl|wget|apt|npm (?:install|i)\b/)
   })
 
-  it('sees nothing that it does not copy: .dockerignore begins with everything', () => {
+  it('has a context without other files: .dockerignore excludes everything first', () => {
     const lines = readFileSync(join(project, '.dockerignore'), 'utf8')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
@@ -87,11 +87,11 @@ describe('the Dockerfile', () => {
   })
 })
 
-describe('what the Dockerfile makes', () => {
+describe('the image', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-container-'))
   const tree = join(folder, 'tree')
   const writable = join(folder, 'writable')
-  // Others could not reach the one in a private checkout.
+  // The node of a private checkout is not accessible to other users.
   const node = join(folder, 'node')
   const nobody = 65_534
   const traces = ['init', 'start'].map((name) => join(writable, 'traces', name))
@@ -120,7 +120,7 @@ describe('what the Dockerfile makes', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** As the image has it, but on loopback, and its folders are elsewhere. */
+  /** As in the image, but on loopback, and with other folders. */
   function environment(): Record<string, string> {
     return {
       ...environmentOf(image),
@@ -131,7 +131,7 @@ describe('what the Dockerfile makes', () => {
     }
   }
 
-  /** Every place is read-only but one; all that it asks of the kernel is written down. */
+  /** Runs with one writable folder, and records all system calls. */
   function readOnly(trace: string, programArguments: string[]): string[] {
     const [, ...entry] = commandOf(image, 'ENTRYPOINT').map((word) => word.replace('/opt/penstock', tree))
     const script = `
@@ -154,7 +154,7 @@ describe('what the Dockerfile makes', () => {
   async function end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
     if (!running) return null
     const ended = once(running, 'exit')
-    // strace goes on until what it watches has ended; the group has both.
+    // strace runs until the traced process has ended; the group contains both.
     process.kill(-running.pid!, signal)
     running = undefined
     const [code] = (await ended) as [number | null]
@@ -166,7 +166,7 @@ describe('what the Dockerfile makes', () => {
     return spawnSync(process.execPath, command, { env: environment() }).status
   }
 
-  it('has dependencies of production only, and no sources', () => {
+  it('has production dependencies only, and no sources', () => {
     const installed = new Set(
       readdirSync(join(tree, 'node_modules')).flatMap((name) =>
         name.startsWith('@') ? readdirSync(join(tree, 'node_modules', name)).map((part) => `${name}/${part}`) : [name],
@@ -182,7 +182,7 @@ describe('what the Dockerfile makes', () => {
     assert.ok(existsSync(join(tree, 'dist', 'console', 'index.html')))
   })
 
-  it('refuses to be reached from elsewhere until it is told of TLS', () => {
+  it('refuses to listen beyond loopback without TLS settings', () => {
     const entry = commandOf(image, 'ENTRYPOINT').slice(1)
     const settings = { ...environment(), PENSTOCK_HOST: environmentOf(image).PENSTOCK_HOST }
     const setUp = [...entry, 'init', '--organization', 'A', '--admin-name', 'B', '--admin-email', 'c@example.com']
@@ -199,7 +199,7 @@ describe('what the Dockerfile makes', () => {
     assert.match(stderr, /PENSTOCK_TLS_IN_FRONT=true/)
   })
 
-  it('is set up, serves and stops as a stranger on a machine that it cannot write', { timeout: 300_000 }, async () => {
+  it('initializes, serves and stops as another user on a read-only file system', { timeout: 300_000 }, async () => {
     const names = ['--organization', 'A', '--admin-name', 'Ada', '--admin-email', 'ada@example.com']
     const [command, ...rest] = readOnly('init', ['init', ...names])
     const printed = execFileSync(command!, rest, { env: environment(), encoding: 'utf8' })
@@ -225,7 +225,7 @@ describe('what the Dockerfile makes', () => {
       assert.equal(answer.status, 200, text)
       return (JSON.parse(text) as { result: Result }).result
     }
-    // Engines are really looked for: with names, addresses and TLS, that takes more of the kernel than anything else does.
+    // Engine connections need the most system calls, because of DNS, addresses and TLS.
     for (const host of [ownAddress(), 'engine.invalid']) {
       const endpoint = { url: `https://${host}:8443`, username: 'default', password: 'x' }
       const body = { name: host, provider: 'aws', region: 'eu-west-1', endpoint }
@@ -236,7 +236,7 @@ describe('what the Dockerfile makes', () => {
     assert.equal(await end('SIGTERM'), 0)
   })
 
-  it('takes commands through deploy/penstock, with the settings and as the user of the service', () => {
+  it('runs commands through deploy/penstock, with the settings and user of the service', () => {
     const data = join(folder, 'service')
     mkdirSync(data, { mode: 0o700 })
     chownSync(data, nobody, nobody)
@@ -250,7 +250,7 @@ describe('what the Dockerfile makes', () => {
     const names = ['--organization', 'A Company', '--admin-name', 'Ada', '--admin-email', 'ada@example.com']
     const printed = execFileSync('/bin/sh', ['-c', wrapper, 'penstock', 'init', ...names], {
       encoding: 'utf8',
-      // As cron has it.
+      // As in cron.
       env: { PATH: '/usr/bin:/bin' },
     })
     assert.match(printed, /^Sign in at {3}https:\/\/penstock\.example\.com\//m)
@@ -258,14 +258,14 @@ describe('what the Dockerfile makes', () => {
     assert.deepEqual([uid, mode & 0o777], [nobody, 0o600])
   })
 
-  it('has written into its volume and nowhere else', () => {
-    const { changedPlaces } = readTraces(traces)
-    assert.ok(changedPlaces.some((place) => place.endsWith('/penstock.db')))
+  it('writes to its volume only', () => {
+    const { changedPaths } = readTraces(traces)
+    assert.ok(changedPaths.some((place) => place.endsWith('/penstock.db')))
     const isElsewhere = (place: string): boolean => !place.startsWith(join(writable, 'volume')) && place !== '/dev/null'
-    assert.deepEqual(changedPlaces.filter(isElsewhere), [])
+    assert.deepEqual(changedPaths.filter(isElsewhere), [])
   })
 
-  it('needs no system call and no kind of socket that the unit forbids', () => {
+  it('uses no system call or socket family that the unit forbids', () => {
     const limits = readUnitLimits(join(project, 'deploy', 'penstock@.service'))
     const { systemCalls, socketFamilies } = readTraces(traces)
     assert.ok(systemCalls.size > 30)
@@ -281,13 +281,13 @@ describe('what the Dockerfile makes', () => {
   })
 })
 
-/** Users may not connect to it, which Penstock finds out by asking the kernel. */
+/** An address of this machine. Penstock refuses connections to it, and asks the kernel for its interfaces to know that. */
 function ownAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
   return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '10.255.255.1'
 }
 
-/** A package that we use for tests may also be needed by one that we ship. */
+/** A package for our tests may also be a dependency of a shipped package. */
 function isDependencyOfAnother(name: string, tree: string): boolean {
   const { packages } = JSON.parse(readFileSync(join(tree, 'node_modules', '.package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean }>

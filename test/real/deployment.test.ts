@@ -1,5 +1,5 @@
-// What deploy/ has is used as docs/deployment.md says: the unit is looked at by systemd itself, and nginx runs with our
-// configuration, in front of servers that hang up, and in front of a Penstock whose processes die.
+// The files in deploy/, used as in docs/deployment.md: systemd verifies the unit, and nginx runs with our configuration in front
+// of servers that close connections, and in front of Penstock processes that are killed.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,22 +17,22 @@ import { debianProgram } from './servers/installed.ts'
 import { type Nginx, startNginx } from './servers/nginx.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
-/** Of 10; what is left is the network, which Penstock is there for. */
+/** Of 10; the rest is network access, which Penstock needs. */
 const highestExposure = 1.5
 
-describe('the unit of systemd', () => {
+describe('the systemd unit', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-unit-'))
   const unit = join(folder, 'penstock@all.service')
   before(() => {
     const text = readFileSync(join(project, 'deploy', 'penstock@.service'), 'utf8')
-    // Node is where npm has put it, as in /opt/penstock.
+    // Node is where npm installed it, as in /opt/penstock.
     writeFileSync(join(folder, 'penstock@.service'), text.replaceAll('/opt/penstock', join(project, '.')))
   })
   after(() => rmSync(folder, { recursive: true }))
   const analyze = (...words: string[]) =>
     spawnSync(debianProgram('systemd', '/usr/bin/systemd-analyze'), words, { encoding: 'utf8' })
 
-  it('is found right by systemd-analyze verify', () => {
+  it('passes systemd-analyze verify', () => {
     const { status, stdout, stderr } = analyze('verify', '--man=no', unit)
     assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' })
   })
@@ -43,7 +43,7 @@ describe('the unit of systemd', () => {
     assert.equal(status, 0, stdout)
   })
 
-  it('gives a process longer to stop than it takes, and does not start again one whose disk has failed', () => {
+  it('allows more time than a stop needs, and does not restart after a disk failure', () => {
     const text = readFileSync(unit.replace('@all', '@'), 'utf8')
     const stopSeconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1])
     const drain = readFileSync(join(project, 'src/http/drain.ts'), 'utf8')
@@ -53,7 +53,7 @@ describe('the unit of systemd', () => {
   })
 })
 
-describe('nginx, with our configuration', () => {
+describe('nginx with our configuration', () => {
   interface Seen {
     method: string
     url: string
@@ -61,7 +61,7 @@ describe('nginx, with our configuration', () => {
     bytes: number
   }
 
-  /** Servers on loopback that write down what they get. */
+  /** Servers on loopback that record requests. */
   async function serve(
     test: TestContext,
     answer: RequestListener,
@@ -159,7 +159,7 @@ describe('nginx, with our configuration', () => {
     })
   }
 
-  it('goes to the other process when one is not there, with whatever it got', async (test) => {
+  it('sends every request to the other process when one is down', async (test) => {
     const { ports, seen } = await serve(test, agree, 1)
     const nginx = await start(test, [await findFreePort(), ...ports])
     for (const method of ['POST', 'PATCH', 'GET', 'POST']) {
@@ -177,7 +177,7 @@ describe('nginx, with our configuration', () => {
     )
   })
 
-  it('tells where a request came from, whatever the client claims', async (test) => {
+  it('forwards the real client address, whatever the client claims', async (test) => {
     const { ports, seen } = await serve(test, agree, 2)
     const headers = { 'x-forwarded-for': '203.0.113.7', host: 'penstock.example.com' }
     await send(await start(test, ports), { method: 'GET', headers, localAddress: '127.0.0.2' })
@@ -186,7 +186,7 @@ describe('nginx, with our configuration', () => {
     assert.ok(readSettings().PENSTOCK_TRUSTED_PROXIES?.includes('127.0.0.1'))
   })
 
-  it('leaves bodies and paths to Penstock as they are, and keeps figures to itself', async (test) => {
+  it('forwards bodies and paths unchanged, and does not expose metrics', async (test) => {
     const { ports, seen } = await serve(test, agree, 2)
     const nginx = await start(test, ports)
     const path = '/v1/a%2Fb//c?x=%20y'
@@ -197,7 +197,7 @@ describe('nginx, with our configuration', () => {
     assert.equal(seen.length, 1)
   })
 
-  it('leads to TLS', async (test) => {
+  it('redirects to TLS', async (test) => {
     const { ports } = await serve(test, agree, 2)
     const nginx = await start(test, ports)
     const { status, headers } = await fetch(`${nginx.plainUrl}/console?a=b`, { redirect: 'manual' })
@@ -208,9 +208,9 @@ describe('nginx, with our configuration', () => {
   it(`${nginxDrill.ci} ${nginxDrill.unit}: ${nginxDrill.promise}`, { timeout: 240_000 }, async (test) => {
     const folder = mkdtempSync(join(tmpdir(), 'penstock-nginx-'))
     test.after(() => rmSync(folder, { recursive: true, force: true }))
-    const { isKept, figures, toLookAt } = await nginxDrill.run({ seed: 1, size: nginxDrill.ci, folder })
-    test.diagnostic(JSON.stringify(figures))
-    assert.ok(isKept, `${JSON.stringify(figures)}: ${toLookAt}`)
-    assert.ok(Number(figures.writes) > 100, `only ${figures.writes} writes: the kills met an idle Penstock`)
+    const { isKept, measurements, toLookAt } = await nginxDrill.run({ seed: 1, size: nginxDrill.ci, folder })
+    test.diagnostic(JSON.stringify(measurements))
+    assert.ok(isKept, `${JSON.stringify(measurements)}: ${toLookAt}`)
+    assert.ok(Number(measurements.writes) > 100, `only ${measurements.writes} writes: the kills met an idle Penstock`)
   })
 })

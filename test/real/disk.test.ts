@@ -1,5 +1,5 @@
-// R4: disks that fail.
+// R4: failing disks.
 import { diskFailures } from '../../chaos/system/disk-failures.ts'
-import { testDrill } from '../drill.ts'
+import { testDrill } from '../harness/drill.ts'
 
 testDrill(diskFailures)

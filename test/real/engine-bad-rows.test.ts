@@ -1,14 +1,14 @@
-// Rows that real engines, of 2018 and of today, did not take: kept, shown, given back and forgotten.
+// Rows rejected by real engines (ClickHouse 18.16 and current): stored, listed, replayed and expired.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { openBadRows } from '../../src/engine/bad-rows.ts'
 import { badRow, describeOnEngines, egress, never, pipeId } from './sink-world.ts'
 
 describeOnEngines('bad rows', (world) => {
-  it('keeps bad rows once, byte for byte, and shows, gives back and forgets them', async () => {
+  it('stores bad rows once, byte for byte, and lists, replays and deletes them', async () => {
     const table = world.newTable()
-    const place = { database: 'pipes', table: table.table }
-    const badRows = await openBadRows(egress, world.accessBy(world.engine.port), place)
+    const target = { database: 'pipes', table: table.table }
+    const badRows = await openBadRows(egress, world.accessBy(world.engine.port), target)
     assert.deepEqual(await badRows.list(pipeId, { limit: 10 }), [])
     assert.deepEqual(await badRows.load(pipeId, { limit: 10 }), [])
     assert.equal(await badRows.count(pipeId), 0)
@@ -54,7 +54,7 @@ describeOnEngines('bad rows', (world) => {
     await badRows.close()
   })
 
-  it('gives bad rows in portions when they are large', async () => {
+  it('replays large bad rows in portions', async () => {
     const table = world.newTable()
     const badRows = await openBadRows(egress, world.accessBy(world.engine.port), {
       database: 'pipes',
@@ -75,7 +75,7 @@ describeOnEngines('bad rows', (world) => {
     await badRows.close()
   })
 
-  it('forgets bad rows after a week', { skip: !world.isOld }, async () => {
+  it('deletes bad rows after a week', { skip: !world.isOld }, async () => {
     const table = world.newTable()
     await world.withSink(table, async (sink) => {
       await sink.keepBadRows([badRow('old', 'x', -9 * 86_400_000), badRow('new', 'x')], never)

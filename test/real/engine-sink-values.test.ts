@@ -1,4 +1,4 @@
-// What real engines, of 2018 and of today, make of the rows of a batch, and by which settings.
+// Values and insert settings of batches in real engines (ClickHouse 18.16 and current).
 import assert from 'node:assert/strict'
 import { buffer } from 'node:stream/consumers'
 import { it } from 'node:test'
@@ -31,7 +31,7 @@ describeOnEngines('what is inserted', (world) => {
     assert.equal(await world.count(table), 2_400_000)
   })
 
-  it('takes what the check of a sample lets through: null, fields that are missing or unknown, dates in many ways', async () => {
+  it('accepts values that the sample check accepts: null, missing or unknown fields, various date formats', async () => {
     const types = ['UInt8', 'Int64', 'Float64', 'String', 'Date', 'DateTime', "Enum8('a' = 1)", 'Array(UInt8)']
     const wide = [...types, 'Nullable(String)', 'Nullable(DateTime)', 'Decimal(9, 2)', 'UUID'].map((type, index) => ({
       name: `c${index}`,
@@ -134,8 +134,8 @@ describeOnEngines('what is inserted', (world) => {
     )
   })
 
-  it('takes names of every kind', async () => {
-    // The HTTP interface before chDB knows no quote within a quoted name.
+  it('supports all kinds of names', async () => {
+    // The HTTP interface of chDB does not support quotes within quoted names.
     const odd = world.isOld ? 'we`ird \'na\\me" ünï' : 'we ird \'na\\me" ünï'
     const [column, field] = world.isOld ? ["co`l'\\umn", 'fi`e"ld'] : ["co l'\\umn", 'fi e"ld']
     const table = world.newTable({
@@ -157,7 +157,7 @@ describeOnEngines('what is inserted', (world) => {
     assert.equal(await world.engine.query(`SELECT count() FROM pipes.${quoteName(odd)}`), '2\n')
   })
 
-  it('says so when the engine does not read a format', { skip: !world.isOld }, async () => {
+  it('reports a format that the engine does not support', { skip: !world.isOld }, async () => {
     await world.withSink(world.newTable(), async (sink) => {
       const insert = insertOf('a', Buffer.from('PAR1'), { format: 'Parquet' })
       for (const work of [sink.insert(insert, never), sink.tryOut(insert, never)]) {
@@ -233,7 +233,7 @@ describeOnEngines('what is inserted', (world) => {
     }
   })
 
-  it('runs with the settings of the pipe, as far as the engine knows them', async () => {
+  it('uses the settings of the pipe that the engine supports', async () => {
     const table = world.newTable()
     const settings = {
       ...defaultSettings,

@@ -1,4 +1,4 @@
-// Batches into real engines, of 2018 and of today: each is there once, whatever breaks on the way.
+// Batches into real engines (ClickHouse 18.16 and current): each is stored once, whatever fails on the way.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
@@ -15,12 +15,12 @@ describeOnEngines('the sink', (world) => {
     )
   })
 
-  it('keeps a batch once however often it comes, and rows that are alike as often as they are there', async () => {
+  it('stores a repeated batch once, and identical rows as often as they occur', async () => {
     const table = world.newTable()
     await world.withSink(table, async (sink) => {
       const body = linesOf(1000)
       const { rows, sentBytes } = await sink.insert(insertOf('a', body), never)
-      // Of what goes through a view, the engine does not tell.
+      // The engine does not report the rows of an insert through a view.
       assert.equal(rows, world.isOld ? undefined : 1000)
       assert.ok(sentBytes > 0)
       for (let times = 0; times < 3; times++) await sink.insert(insertOf('a', body, { isRepeat: true }), never)
@@ -46,7 +46,7 @@ describeOnEngines('the sink', (world) => {
     ['PARTITION BY (odd, toYYYYMM(day))', '(1, 202602)'],
     ['PARTITION BY note', "'row 1'"],
   ] as const) {
-    it(`completes a batch of which some partitions are there, ${partitions}`, async () => {
+    it(`completes a batch of which some partitions are stored, ${partitions}`, async () => {
       const table = await world.newMarkedTable(`${partitions} ORDER BY id`)
       const body = linesOf(60)
       await world.withSink(table, async (sink) => {
@@ -60,7 +60,7 @@ describeOnEngines('the sink', (world) => {
     })
   }
 
-  it('sends again what it got no answer for, and it is there once', async () => {
+  it('repeats a batch without an answer, and it is stored once', async () => {
     const marked = await world.newMarkedTable('ORDER BY id')
     const attempts: [EngineTable, string][] = [
       [world.newTable(), 'FORMAT JSONEachRow'],
@@ -80,7 +80,7 @@ describeOnEngines('the sink', (world) => {
     }
   })
 
-  it('leaves nothing of a body that is cut, or that is given up', async () => {
+  it('stores nothing of an interrupted or aborted body', async () => {
     const table = world.newTable()
     await world.withSink(
       table,
@@ -109,7 +109,7 @@ describeOnEngines('the sink', (world) => {
     assert.equal(await world.count(table), 200_000)
   })
 
-  it('has a batch once after the engine was killed in the middle of it', { timeout: 600_000 }, async () => {
+  it('stores a batch once after the engine was killed in the middle of it', { timeout: 600_000 }, async () => {
     const table = world.newTable()
     const body = linesOf(400_000)
     for (const [index, delayMs] of [30, 120, 300, 600, 1000].entries()) {
@@ -128,7 +128,7 @@ describeOnEngines('the sink', (world) => {
     }
   })
 
-  it('keeps out one whose place was taken, wherever it stood still', async () => {
+  it('fences a worker that lost its lease, wherever it was paused', async () => {
     const attempts: [EngineTable, string][] = [
       [world.newTable(), 'FORMAT JSONEachRow'],
       [await world.newMarkedTable('ORDER BY id'), 'POST /'],
@@ -152,7 +152,7 @@ describeOnEngines('the sink', (world) => {
     }
   })
 
-  it('waits for an insert of its predecessor that is under way', async () => {
+  it('waits for a running insert of its predecessor', async () => {
     const table = await world.newMarkedTable('ORDER BY note')
     const body = linesOf(1_000_000)
     const zombie = await world.open(table, world.proxy.port)
@@ -169,11 +169,11 @@ describeOnEngines('the sink', (world) => {
     assert.equal(await world.count(table), 1_000_000)
   })
 
-  it('waits for an insert that was given up and is still being written', async () => {
+  it('waits for an aborted insert that is still being written', async () => {
     const definition =
       '(id UInt64, day Date, note String, slow UInt8 DEFAULT sleepEachRow(0.6), _penstock_batch String)'
     const body = Buffer.from([1, 2, 3, 4].map((id) => `{"id":${id},"day":"2026-01-01","note":"x"}\n`).join(''))
-    /** Undefined when the insert ended before anybody saw it: on a busy machine it may. */
+    /** Undefined when the insert ended before it was seen, which can happen on a busy machine. */
     const giveUpOne = async (): Promise<{ table: EngineTable; sink: Sink } | undefined> => {
       const { definition: _definition, ...table } = world.newTable()
       await world.engine.query(`CREATE TABLE pipes.${table.table} ${definition} ENGINE = MergeTree ORDER BY id`)
@@ -206,7 +206,7 @@ describeOnEngines('the sink', (world) => {
       for (let tries = 0; !one && tries < 5; tries++) one = await giveUpOne()
       assert.ok(one, 'the insert ended each time before it was given up')
       const { table, sink } = one
-      // The engine has taken what was staged from its list, or is about to.
+      // The engine has removed the staging table from its list, or is about to.
       await wait(200)
       const repeat = insertOf('a', body, { isRepeat: true })
       if (isTakenOver) await world.withSink(table, (other) => other.insert(repeat, never))
@@ -217,7 +217,7 @@ describeOnEngines('the sink', (world) => {
     }
   })
 
-  it('does not take for stored what the engine has forgotten', async () => {
+  it('does not treat a batch as stored that the engine has lost', async () => {
     const table = await world.newMarkedTable('PARTITION BY day ORDER BY id')
     await world.withSink(
       table,
@@ -240,7 +240,7 @@ describeOnEngines('the sink', (world) => {
     )
   })
 
-  it('leaves no table behind, and removes what another has left', async () => {
+  it('leaves no table behind, and removes leftovers of others', async () => {
     const table = world.newTable()
     await world.engine.query(
       `CREATE TABLE pipes.${table.table}_penstock_0198a1b2c3d4_0_0_check (a UInt8) ENGINE = Memory`,
@@ -257,12 +257,12 @@ describeOnEngines('the sink', (world) => {
       assert.equal(await sink.tryOut(insertOf('b', linesOf(10)), never), undefined)
     })
     const fence = world.isOld ? [`${table.table}_penstock_fence`] : []
-    // What belongs to another place is left alone.
+    // Tables of another pipe or worker are kept.
     const other = `${table.table}_penstock_0198a1b2c3d4_3_0_x_y_rows`
     assert.deepEqual(await world.listTables(`${table.table}%`), [table.table, other, ...fence].toSorted())
   })
 
-  it('says of rows whether the engine would take them, and keeps none', async () => {
+  it('reports whether the engine accepts rows, and stores none', async () => {
     const table = world.newTable()
     await world.withSink(table, async (sink) => {
       assert.equal(await sink.tryOut(insertOf('a', linesOf(10)), never), undefined)

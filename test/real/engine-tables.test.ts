@@ -1,4 +1,4 @@
-// How tables are made ready, and how the client of an engine speaks, against the real ones: one of 2018 and one of today.
+// Creation and migration of tables and the engine client, against real engines: ClickHouse 18.16 and current.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -16,7 +16,7 @@ const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAdd
 const oddName = "it's `odd` \\ \n \0 ü ; -- /* DROP TABLE x */"
 
 const table = (name: string, more: Partial<EngineTable> = {}): EngineTable => ({
-  database: 'place',
+  database: 'table_tests',
   table: name,
   columns: [
     { name: 'id', type: 'UInt64' },
@@ -77,7 +77,7 @@ const typesOfToday = [
 
 for (const start of [startClickHouse, startModernEngine]) {
   const isOld = start === startClickHouse
-  describe(`tables of ${isOld ? 'ClickHouse 18.16' : 'a ClickHouse of today'}`, () => {
+  describe(`tables of ${isOld ? 'ClickHouse 18.16' : 'current ClickHouse'}`, () => {
     let server: EngineServer
     let client: EngineClient
     let capabilities: Capabilities
@@ -110,15 +110,15 @@ for (const start of [startClickHouse, startModernEngine]) {
       server = await start()
       client = open(server.user)
       capabilities = await loadCapabilities(client)
-      // Names in chDB's own database may be those of files.
-      await client.query('CREATE DATABASE place')
+      // In the default database of chDB, table names may be file names.
+      await client.query('CREATE DATABASE table_tests')
     })
     after(async () => {
       for (const close of closing) close()
       await server.stop()
     })
 
-    it('tells what it can do', () => {
+    it('detects the features of the engine', () => {
       const { hasTokens, canInput, hasTtl, canDropSync, hasFormat, hasSetting, defaultTokenWindow } = capabilities
       assert.deepEqual(
         [hasTokens, canInput, hasTtl, canDropSync],
@@ -129,7 +129,7 @@ for (const start of [startClickHouse, startModernEngine]) {
       assert.equal(defaultTokenWindow, isOld ? undefined : 0)
     })
 
-    it('creates tables, leaves them as they are, and extends them', async () => {
+    it('creates tables, leaves them unchanged, and extends them', async () => {
       const made = await makeReady(table(oddName))
       assert.equal(made.partitionKey, 'toYYYYMM(at)')
       assert.deepEqual([made.keepsTokens, made.hasMarker, made.delivery.delivery], [!isOld, isOld, 'exactly_once'])
@@ -140,19 +140,23 @@ for (const start of [startClickHouse, startModernEngine]) {
       assert.deepEqual(grown.columns, [...made.columns, { name: oddName, type: 'Array(String)' }])
     })
 
-    it('makes a table that was there before keep track of its inserts', async () => {
-      await client.query('CREATE TABLE place.before (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
-      const unmanaged: EngineTable = { database: 'place', table: 'before', columns: table('x').columns.slice(0, 2) }
+    it('enables deduplication on an existing table', async () => {
+      await client.query('CREATE TABLE table_tests.before (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
+      const unmanaged: EngineTable = {
+        database: 'table_tests',
+        table: 'before',
+        columns: table('x').columns.slice(0, 2),
+      }
       const { delivery } = await makeReady(unmanaged)
       const [, statement = ''] = /; run (.*) and start/.exec('reason' in delivery ? delivery.reason : '') ?? []
       assert.match(statement, /^ALTER TABLE/)
       await client.query(statement)
       assert.equal((await makeReady(unmanaged)).delivery.delivery, 'exactly_once')
-      await client.query('CREATE TABLE place.taken (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
+      await client.query('CREATE TABLE table_tests.taken (id UInt64, at DateTime) ENGINE = MergeTree ORDER BY id')
       assert.equal((await makeReady(table('taken'))).delivery.delivery, 'exactly_once')
     })
 
-    it('knows every type again that it has made a column of', async () => {
+    it('recognizes every column type that it has created', async () => {
       for (const [index, type] of [...typesOfAll, ...(isOld ? [] : typesOfToday)].entries()) {
         const wanted = table(`type${index}`, {
           columns: [
@@ -166,7 +170,7 @@ for (const start of [startClickHouse, startModernEngine]) {
       }
     })
 
-    it('takes every engine and every kind of key', async () => {
+    it('supports every table engine and every kind of key', async () => {
       const columns = table('x').columns
       for (const [index, definition] of (
         [
@@ -194,13 +198,13 @@ for (const start of [startClickHouse, startModernEngine]) {
       }
     })
 
-    it('lets workers that come at the same time through', async () => {
+    it('supports concurrent workers', async () => {
       await Promise.all(Array.from({ length: 8 }, () => makeReady(table('race'))))
       const columns = [...table('x').columns, { name: 'more', type: 'String' }, { name: 'still more', type: 'UInt8' }]
       await Promise.all(Array.from({ length: 8 }, () => makeReady(table('race', { columns }))))
     })
 
-    it('has two thousand columns with long names', async () => {
+    it('supports two thousand columns with long names', async () => {
       const columns = Array.from({ length: 2_000 }, (_, index) => ({
         name: `column_${index}_${'x'.repeat(180)}`,
         type: 'String',
@@ -209,33 +213,37 @@ for (const start of [startClickHouse, startModernEngine]) {
       const { columns: there } = await makeReady(wanted)
       assert.equal(there.filter(({ name }) => name !== '_penstock_batch').length, 2_000)
       const names = columns.map(({ name }) => `\`${name}\``).join(', ')
-      // As the first row it could be taken for space before the data; what stands in front of chDB does that.
+      // As the first row it could be skipped as leading white space; the chDB front end does that.
       const empty = `${'\t'.repeat(1_999)}\n`
-      // Of each column, an engine keeps buffers of a megabyte.
+      // An engine keeps buffers of a megabyte per column.
       const settings = { max_memory_usage: 10_000_000_000 }
       await client.send(
-        `INSERT INTO place.wide (${names}) FORMAT TabSeparated`,
+        `INSERT INTO table_tests.wide (${names}) FORMAT TabSeparated`,
         [Buffer.from(`${isOld ? empty : ''}${'x\t'.repeat(1_999)}y\n${isOld ? '' : empty}`)],
         { settings },
       )
       const row = { [columns[0]!.name]: 'ü', [columns[1_999]!.name]: 'z' }
-      await client.send(`INSERT INTO place.wide (${names}) FORMAT JSONEachRow`, [Buffer.from(JSON.stringify(row))], {
-        settings,
-      })
+      await client.send(
+        `INSERT INTO table_tests.wide (${names}) FORMAT JSONEachRow`,
+        [Buffer.from(JSON.stringify(row))],
+        {
+          settings,
+        },
+      )
       const [first, last] = [columns[0]!.name, columns[1_999]!.name]
       const answer = await client.query(
-        `SELECT \`${first}\`, \`${last}\` FROM place.wide ORDER BY \`${last}\` FORMAT TabSeparated`,
+        `SELECT \`${first}\`, \`${last}\` FROM table_tests.wide ORDER BY \`${last}\` FORMAT TabSeparated`,
       )
       assert.equal(answer, '\t\nx\ty\nü\tz\n')
     })
 
-    it('keeps nothing of a body that is cut off in the middle', async () => {
+    it('stores nothing of an interrupted body', async () => {
       await client.query('CREATE TABLE cut (id UInt64) ENGINE = MergeTree ORDER BY id')
       const stop = new AbortController()
       function* body(): Generator<Buffer> {
         for (let chunk = 0; chunk < 40; chunk++) {
           yield Buffer.from(Array.from({ length: 10_000 }, (_, id) => `{"id":${chunk * 10_000 + id}}\n`).join(''))
-          // At once: a little later, all of it may have been sent.
+          // Immediately: a little later, the whole body may have been sent.
           if (chunk === 30) stop.abort()
         }
       }
@@ -250,7 +258,7 @@ for (const start of [startClickHouse, startModernEngine]) {
       assert.equal(await client.query('SELECT count() FROM cut FORMAT TabSeparated'), '0\n')
     })
 
-    it('finds its errors, and who is to blame', async () => {
+    it('classifies errors of the engine', async () => {
       await client.query('CREATE TABLE blame (id UInt64) ENGINE = MergeTree ORDER BY id')
       const insert = 'INSERT INTO blame (id) FORMAT JSONEachRow'
       const row = [Buffer.from('{"id":"not a number"}\n')]
@@ -290,7 +298,7 @@ for (const start of [startClickHouse, startModernEngine]) {
       }
     })
 
-    it('refuses types and databases that it does not have, in words for people', async () => {
+    it('refuses unknown types and databases with a readable message', async () => {
       const missing = await failureOf(makeReady(table('x', { database: 'nowhere' })))
       assert.match(missing.message, /has no database `nowhere`; run CREATE DATABASE `nowhere` there/)
       const other = await failureOf(makeReady(table('race', { columns: [{ name: 'id', type: 'String' }] })))

@@ -1,4 +1,5 @@
-// An engine of today that has written down the token of a batch, and not its rows: it died in between, or could not go on.
+// Current ClickHouse that has stored the deduplication token of a batch but not its rows, because it was killed or failed in
+// between.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,12 +10,12 @@ import { EngineError, type EngineTable } from '../../src/engine/engine.ts'
 import { debianProgram } from './servers/installed.ts'
 import { insertOf, linesOf, never, SinkWorld } from './sink-world.ts'
 
-describe('a batch whose token is written and whose rows are not', { timeout: 180_000 }, () => {
+describe('a batch whose token is stored and whose rows are not', { timeout: 180_000 }, () => {
   const world = new SinkWorld(false)
   before(() => world.start())
   after(() => world.stop())
 
-  /** What the second insert into a table asks of the kernel, when it gives the part of a month its name, is met by `effect`. */
+  /** Applies `effect` to the rename system call by which the second insert into a table commits the part of a month. */
   async function meetRename({ table }: EngineTable, month: string, effect: string): Promise<ChildProcess> {
     const where = `database = 'pipes' AND name = '${table}'`
     const folder = (await world.engine.query(`SELECT data_paths[1] FROM system.tables WHERE ${where}`)).trim()
@@ -32,13 +33,13 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
     throw new Error('strace does not watch all threads of the engine')
   }
 
-  /** One that is begun by another while strace takes hold of them is not watched. */
+  /** A thread that starts while strace attaches is not traced. */
   async function untilWatched(pid: number): Promise<boolean> {
     const isWatched = (thread: string): boolean => {
       try {
         return /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'))
       } catch {
-        // It has ended meanwhile.
+        // The thread has ended.
         return true
       }
     }
@@ -53,7 +54,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
   async function end(strace: ChildProcess): Promise<void> {
     if (strace.exitCode !== null || strace.signalCode !== null) return
     const ended = once(strace, 'exit')
-    // Asked to end, it may wait for ever for a process that has just died.
+    // On SIGTERM it may wait forever for a process that has just died.
     strace.kill('SIGKILL')
     await ended
   }
@@ -69,7 +70,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
     ['died in between', 'error=EIO:signal=KILL'],
     ['could not write on', 'error=EIO:when=1'],
   ] as const) {
-    it(`is there once, when the engine ${what}`, async () => {
+    it(`is stored once when the engine ${what}`, async () => {
       const table = world.newTable()
       await world.withSink(table, (sink) => sink.insert(insertOf('before', linesOf(60)), never))
       assert.equal(await monthsOf(table), '202601,20\n202602,20\n202603,20')
@@ -83,7 +84,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
       }
       if (effect.includes('KILL')) await world.engine.restart()
       assert.match(await monthsOf(table), /^202602,20$/m)
-      // What the engine itself makes of it: nothing.
+      // A plain insert with the token stores nothing.
       const plain = { insert_deduplication_token: 'a' }
       const select = `SELECT id, day, note FROM pipes.${table.table} WHERE toYYYYMM(day) = 202602`
       await world.engine.query(`INSERT INTO pipes.${table.table} (id, day, note) ${select}`, undefined, plain)
@@ -95,7 +96,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
     })
   }
 
-  it('is told by its rows, whatever their types are', async () => {
+  it('is identified by its rows, whatever their types', async () => {
     const values = {
       id: null,
       text: null,
@@ -153,7 +154,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
     }
   })
 
-  it('is told by what an engine leaves of the rows of a key', async () => {
+  it('is identified by the remaining rows of a key', async () => {
     const columns = ['id', 'version'].map((name) => ({ name, type: 'UInt64' }))
     const engine = { type: 'ReplacingMergeTree' as const, versionColumnId: 'version' }
     const shape = { fields: columns, columns: columns.map(({ name }) => ({ column: name, field: name })) }
@@ -173,7 +174,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
     }
   })
 
-  it('is told where the engine fills columns by itself, each time with something else', async () => {
+  it('is identified when the engine fills columns with varying defaults', async () => {
     const { definition: _definition, ...table } = world.newTable()
     await world.engine.query(
       `CREATE TABLE pipes.${table.table} (id UInt64, day Date, note String DEFAULT toString(generateUUIDv4()), ` +
@@ -192,7 +193,7 @@ describe('a batch whose token is written and whose rows are not', { timeout: 180
     })
   })
 
-  it('is made good once by two who do so at the same time', async () => {
+  it('is completed once by two concurrent workers', async () => {
     const table = world.newTable()
     const lose = (): Promise<string> =>
       world.engine.query(`ALTER TABLE pipes.${table.table} DELETE WHERE 1`, undefined, { mutations_sync: '1' })

@@ -1,5 +1,5 @@
-// Batches that go through a view into ClickHouse of Debian: each is there once, in one block, with the values that the long way
-// gives, and none is taken for inserted while the view is not there.
+// Batches through a view into ClickHouse of Debian: each is stored once, in one block, with the same values as without a view,
+// and none counts as inserted while the view is missing.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { EngineError, type EngineTable, type Insert, type Sink } from '../../src/engine/engine.ts'
@@ -8,17 +8,17 @@ import { insertOf, linesOf, never, SinkWorld } from './sink-world.ts'
 
 const isPassing = (error: unknown): boolean => error instanceof EngineError && error.kind === 'passing'
 
-describe('a batch that goes through a view', () => {
+describe('a batch through a view', () => {
   const world = new SinkWorld(true)
   before(() => world.start())
   after(() => world.stop())
 
   const query = (text: string): Promise<string> => world.engine.query(text)
 
-  /** The statement that brings the rows waits at the proxy while `meanwhile` goes on. */
+  /** Holds the statement with the rows at the proxy while `duringHold` runs. */
   async function whileHeld(
     table: EngineTable,
-    meanwhile: (held: { sink: Sink; inserted: Promise<unknown>; release(): void }) => Promise<void>,
+    duringHold: (held: { sink: Sink; inserted: Promise<unknown>; release(): void }) => Promise<void>,
     signal = never,
   ): Promise<void> {
     const sink = await world.open(table, world.proxy.port)
@@ -28,7 +28,7 @@ describe('a batch that goes through a view', () => {
       (error: unknown) => error,
     )
     await held
-    await meanwhile({ sink, inserted, release })
+    await duringHold({ sink, inserted, release })
     release()
     await inserted
     await sink.close()
@@ -40,7 +40,7 @@ describe('a batch that goes through a view', () => {
     return `pipes.${found}`
   }
 
-  it('is one part in each partition, marked with its token, and leaves nothing beside the table', async () => {
+  it('is one part per partition with its token as marker, and leaves no other table', async () => {
     const table = world.newTable()
     await world.withSink(table, async (sink) => {
       const { rows, sentBytes } = await sink.insert(insertOf('a', linesOf(300_000)), never)
@@ -58,7 +58,7 @@ describe('a batch that goes through a view', () => {
     assert.ok(staged.every(({ query: text }) => !text.includes('ENGINE = Memory')))
   })
 
-  it('is kept out by an entry that was written after its view was made', async () => {
+  it('is fenced by an entry written after its view was created', async () => {
     const table = world.newTable()
     await whileHeld(table, async ({ inserted, release }) => {
       await query(`INSERT INTO pipes.${table.table}_penstock_fence (token, epoch, at) SELECT 'a', 1000000, now()`)
@@ -68,7 +68,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(await world.count(table), 0)
   })
 
-  it('is not taken for inserted when its view was removed', async () => {
+  it('does not count as inserted when its view was removed', async () => {
     const table = world.newTable()
     await whileHeld(table, async ({ sink, inserted, release }) => {
       await query(`DROP TABLE ${await sentInto(table, 'view')}`)
@@ -80,7 +80,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(await world.count(table), 300)
   })
 
-  it('finds its view after a restart of the engine, and is known again', async () => {
+  it('uses its view after a restart of the engine, and is recognized', async () => {
     const table = world.newTable()
     await whileHeld(table, async ({ sink }) => {
       await world.engine.restart()
@@ -94,7 +94,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(await world.count(table), 300)
   })
 
-  it('does not come late, after it was given up and repeated', async () => {
+  it('does not arrive late after it was aborted and repeated', async () => {
     const table = world.newTable()
     const giveUp = new AbortController()
     await whileHeld(
@@ -110,7 +110,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(await world.count(table), 300)
   })
 
-  it('fails when a successor has cleared up, and is not lost', async () => {
+  it('fails when a successor has cleaned up, and is not lost', async () => {
     const table = world.newTable()
     await whileHeld(table, async ({ inserted, release }) => {
       await world.withSink(table, async (sink) => {
@@ -125,7 +125,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(await world.count(table), 300)
   })
 
-  it('is there once, wherever it stood still when its place was taken', async () => {
+  it('is stored once, wherever its worker was paused when it lost its lease', async () => {
     const points = ['FROM system.columns', '_rows` (', 'MATERIALIZED VIEW', '/* batch', 'AS fences', 'EXISTS TABLE']
     for (const point of points) {
       const table = world.newTable()
@@ -144,9 +144,9 @@ describe('a batch that goes through a view', () => {
     }
   })
 
-  it('is waited for by whoever repeats it', async () => {
+  it('is waited for by a repeated insert', async () => {
     const body = linesOf(1_000_000)
-    /** Whether it was under way when it was repeated: on a busy machine it may have ended before anybody saw it. */
+    /** Whether the insert was running when it was repeated: on a busy machine it may have ended before it was seen. */
     const repeatOne = async (): Promise<boolean> => {
       const { definition, ...rest } = world.newTable()
       const table: EngineTable = { ...rest, definition: { ...definition!, sortingKey: ['note'] } }
@@ -190,7 +190,7 @@ describe('a batch that goes through a view', () => {
     ['l', 'Array(String)', ['x', 'y']],
   ] as const
 
-  it('has the values of the long way, with and without nulls', async () => {
+  it('has the same values as without a view, with and without nulls', async () => {
     const columns = [{ name: 'id', type: 'UInt64' }, ...kinds.map(([name, type]) => ({ name, type }))]
     const definition = { engine: { type: 'MergeTree' as const }, sortingKey: ['id'] }
     const whole = Object.fromEntries(kinds.map(([name, , value]) => [name, value]))
@@ -221,7 +221,7 @@ describe('a batch that goes through a view', () => {
     }
   })
 
-  it('is sent once when there are no nulls, and when they are where they were before', async () => {
+  it('is sent once without nulls, and with nulls in the same columns as before', async () => {
     const sent = async (table: EngineTable): Promise<number> =>
       (await world.engine.listQueries(`${table.table}_penstock`)).filter(({ query: text }) =>
         /^INSERT .* FORMAT JSONEachRow/.test(text),
@@ -252,7 +252,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(await world.count(table), 13)
   })
 
-  it('reads delimited formats, and fills columns of other names, other types, and none', async () => {
+  it('supports delimited formats, and maps columns by name, type and default', async () => {
     const { definition: _definition, ...table } = world.newTable()
     await query(
       `CREATE TABLE pipes.${table.table} (id UInt32, day Nullable(Date), note String, more Array(UInt8), ` +
@@ -282,7 +282,7 @@ describe('a batch that goes through a view', () => {
     assert.equal(made.length, 2)
   })
 
-  it('comes to the views of the table, and computed columns are computed, also those that came since', async () => {
+  it('reaches the views of the table, and fills computed columns, also newer ones', async () => {
     const table = world.newTable()
     const seen = `pipes.${table.table}_seen`
     await query(`CREATE TABLE ${seen} (id UInt64) ENGINE = MergeTree ORDER BY id`)

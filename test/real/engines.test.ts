@@ -21,18 +21,18 @@ for (const { name, start, version } of engines) {
     })
     after(() => engine?.stop())
 
-    it('is of the version that the tests count on', () => {
+    it('has the expected version', () => {
       assert.match(engine.version, version)
     })
 
-    it('inserts what is sent packed', async () => {
+    it('inserts compressed bodies', async () => {
       await engine.query('TRUNCATE TABLE test.events')
       const response = await insert(gzipSync(rows(1000)))
       assert.equal(response.status, 200, await response.text())
       assert.equal(await count(), 1000)
     })
 
-    it('inserts nothing of what lacks its end', async () => {
+    it('inserts nothing of an incomplete body', async () => {
       await engine.query('TRUNCATE TABLE test.events')
       const packed = gzipSync(rows(1000))
       const response = await insert(packed.subarray(0, packed.length - 8))
@@ -41,14 +41,14 @@ for (const { name, start, version } of engines) {
       assert.equal(await count(), 0)
     })
 
-    it('says what is wrong with the data as ClickHouse does', async () => {
+    it('reports invalid data as ClickHouse does', async () => {
       await assert.rejects(
         engine.query('INSERT INTO test.events FORMAT JSONEachRow', '{"id": "many"}'),
         /Code: 27\b.*DB::Exception: Cannot parse input/,
       )
     })
 
-    it('lets in who has the password, and lets do what the user may', async () => {
+    it('checks passwords and permissions', async () => {
       assert.equal((await ask(engine.reader, 'SELECT count() FROM test.events')).status, 200)
       for (const [user, code] of [
         [{ ...engine.user, password: 'other' }, /Code: (193|516)\b/],
@@ -61,7 +61,7 @@ for (const { name, start, version } of engines) {
       }
     })
 
-    it('tells with which settings a query ran', async () => {
+    it('records the settings of a query', async () => {
       await engine.query('INSERT INTO test.events (id) FORMAT TSV', '1\n2\n', { max_insert_block_size: '777' })
       const [logged, ...others] = await engine.listQueries('INSERT INTO test.events (id)')
       assert.deepEqual(others, [])
@@ -70,14 +70,14 @@ for (const { name, start, version } of engines) {
       assert.equal(logged?.exception, '')
     })
 
-    it('ends the query that is named', async () => {
+    it('kills the named query', async () => {
       const asked = ask(engine.user, 'SELECT count() FROM numbers(1000000000000) WHERE number % 7 = 3', 'the-long-one')
       const killQuery = "KILL QUERY WHERE query_id = 'the-long-one' SYNC"
       while ((await engine.query(killQuery)) === '');
       assert.match(await (await asked).text(), /Code: 394\b/)
     })
 
-    it('has, when it was killed, what it had, on the same port', async () => {
+    it('keeps its data and port after a kill', async () => {
       await engine.query('TRUNCATE TABLE test.events')
       await insert(gzipSync(rows(1000)))
       const pid = engine.pid

@@ -1,5 +1,5 @@
-// Our own broker, against a client that shares no code with it: librdkafka, as Debian's kcat. What the sources are tested
-// with in `npm test` is thereby Kafka to others too.
+// Our in-process broker against librdkafka (kcat of Debian), a client that shares no code with it. This verifies that the broker
+// of `npm test` speaks the Kafka protocol.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -43,7 +43,7 @@ describe('kcat and our broker', () => {
     return `kcat-${topics}`
   }
 
-  /** Resolves to what kcat writes. */
+  /** Resolves to the output of kcat. */
   async function run(connection: Connection, options: string[], input = ''): Promise<string> {
     const { listener, mechanism, login = server.user, hasClientCertificate } = connection
     const isTls = !['plain', 'saslPlain'].includes(listener)
@@ -74,7 +74,7 @@ describe('kcat and our broker', () => {
     return written.split('\n').slice(0, -1)
   }
 
-  /** kcat uses up the time that it is given, however soon it is refused: only on a busy machine does it get more. */
+  /** kcat always uses its whole timeout when it is refused: retry with a longer one only on a busy machine. */
   async function failsToList(connection: Connection, expected: RegExp): Promise<void> {
     for (const seconds of [1, 5, 15]) {
       const { message } = await run(connection, ['-L', '-m', String(seconds)]).then(
@@ -95,7 +95,7 @@ describe('kcat and our broker', () => {
     ]),
   ]
   for (const connection of connections) {
-    it(`kcat reads what it wrote on ${[connection.listener, connection.mechanism].join(' ')}`, async () => {
+    it(`kcat reads its own records on ${[connection.listener, connection.mechanism].join(' ')}`, async () => {
       const topic = await createTopic(1)
       await produce(connection, topic, ['{"n":1}', '{"n":2}', '{"n":3}'])
       assert.deepEqual(await consume(connection, topic, '%o %s\\n'), ['0 {"n":1}', '1 {"n":2}', '2 {"n":3}'])
@@ -146,13 +146,13 @@ describe('kcat and our broker', () => {
     }
   })
 
-  it('kcat refuses certificates that are not good, and is refused without one', async () => {
+  it('kcat refuses invalid certificates, and is refused without one', async () => {
     await failsToList({ listener: 'expired', mechanism: 'PLAIN' }, /certificate (has expired|verify failed)/)
     await failsToList({ listener: 'otherHost', mechanism: 'PLAIN' }, /certificate|host/)
     await failsToList({ listener: 'mutualTls' }, /kcat ends with/)
   })
 
-  it('kcat is told that a topic does not exist, or may not be read', async () => {
+  it('kcat gets errors for a missing topic, and for one without permission', async () => {
     await assert.rejects(consume({ listener: 'plain' }, 'nothing'), /[Uu]nknown topic/)
     const topic = await createTopic(1)
     const powerless = { listener: 'saslTls', mechanism: 'PLAIN', login: server.powerlessUser } as const

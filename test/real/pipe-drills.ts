@@ -1,4 +1,4 @@
-// What the runs of pipes in the tests have in common.
+// Shared setup of pipe drills in tests.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { type DrillOptions, drills, runDeliveries } from '../../chaos/drills.ts'
@@ -8,24 +8,24 @@ import { makeServers } from '../../chaos/servers.ts'
 type Delivery = Parameters<typeof runDeliveries>
 
 export interface PipeDrills {
-  /** R18: everything around a pipe dies at random. */
+  /** R18: random faults around a pipe. */
   deliveries(source: Delivery[1], options: Omit<Delivery[2], 'number'>): void
-  /** Another drill of pipes, by its id. */
+  /** Another pipe drill, by its id. */
   drill(name: string, id: string, options: Partial<DrillOptions> & Omit<DrillOptions, 'number'>): void
 }
 
-/** Far above what a run takes: whoever waits within it in vain says for what, and keeps what there is to look at. */
+/** Far above the duration of a run: a run that hangs reports what it waits for, and keeps its folder. */
 const timeout = 900_000
 
-/** The servers of a file are its own, and are started when a run needs them. */
+/** Each file has its own servers, which start on first use. */
 export function describePipeDrills(name: string, define: (pipeDrills: PipeDrills) => void): void {
   describe(name, () => {
     const servers = makeServers()
     after(() => servers.stop())
     define({
-      deliveries(source, { engine, troubles, seed }) {
-        it(`R18: ${source}, ${engine} engine: ${troubles} troubles lose and double nothing`, { timeout }, async () => {
-          assertExact(await runDeliveries(servers, source, { number: 0, engine, troubles, seed }))
+      deliveries(source, { engine, faults, seed }) {
+        it(`R18: ${source}, ${engine} engine: ${faults} faults lose and duplicate no row`, { timeout }, async () => {
+          assertExact(await runDeliveries(servers, source, { number: 0, engine, faults, seed }))
         })
       },
       drill(title, id, options) {

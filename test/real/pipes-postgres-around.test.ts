@@ -1,10 +1,10 @@
-// What belongs around postgres pipes, with a whole Penstock between a real PostgreSQL and both engines: rows that are refused and
-// tried again, pipes that rest and go on, and nothing left at the source of a pipe that is deleted.
+// Operations around postgres pipes, with a complete Penstock between a real PostgreSQL and both engines: rejected rows and their
+// replay, paused pipes, and cleanup at the source of a deleted pipe.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openTestApp, type TestApp } from '../harness.ts'
-import { type ServiceOfPipes, serviceOfPipes } from '../pipes.ts'
+import { type ServiceOfPipes, serviceOfPipes } from '../harness/pipes.ts'
+import { openTestApp, type TestApp } from '../harness/test-app.ts'
 import type { PostgresServer } from '../sources/postgres-conformance.ts'
 import { startModernEngine } from './servers/chdb.ts'
 import { startClickHouse } from './servers/clickhouse.ts'
@@ -13,7 +13,7 @@ import { startDebianPostgres } from './servers/postgres.ts'
 
 const timeout = 480_000
 
-/** Longer than elsewhere: real servers, on a machine that has other things to do. */
+/** A long timeout: real servers on a possibly busy machine. */
 async function until<Value>(look: () => Promise<Value>, what: () => string): Promise<NonNullable<Value>> {
   const deadlineMs = Date.now() + 120_000
   for (;;) {
@@ -121,7 +121,7 @@ for (const { name, startEngine } of [
       return found.map(({ kind }) => kind)
     }
 
-    it('a paused pipe, and one that has failed, go on where they were, without a load', { timeout }, async () => {
+    it('paused and failed pipes resume at their position, without a load', { timeout }, async () => {
       await source.query(`CREATE TABLE going (id int PRIMARY KEY); INSERT INTO going VALUES (1), (2)`)
       const pipe = await makePipe('going_db', ['going'])
       await pipe.hasRows('going', [1, 2])
@@ -151,14 +151,14 @@ for (const { name, startEngine } of [
       )
     })
 
-    it('rows that several tables refuse are listed, and tried again, each where it belongs', { timeout }, async () => {
+    it('rejected rows of several tables are listed, and replayed into their tables', { timeout }, async () => {
       await source.query(`CREATE TABLE first (id int PRIMARY KEY, n text); CREATE TABLE second (id int PRIMARY KEY, n text);
         INSERT INTO first VALUES (1, '1'); INSERT INTO second VALUES (1, '1')`)
       const pipe = await makePipe('refused_db', ['first', 'second'])
       await pipe.hasRows('first', [1])
       await pipe.hasRows('second', [1])
       await pipe.is(({ state }) => state === 'Running')
-      // Meanwhile the user has the engine make numbers of texts, which are not all numbers.
+      // The user changes text columns of the engine to numbers, which some texts are not.
       await pipe.command('stop')
       await pipe.is(({ state }) => state === 'Paused')
       for (const table of ['first', 'second']) {
@@ -189,11 +189,11 @@ for (const { name, startEngine } of [
       }
       assert.equal(await replayed(), 0)
       await pipe.hasRows('first', [1, 2, 3])
-      // The one that was deleted meanwhile stays so.
+      // The row deleted since then stays deleted.
       await pipe.hasRows('second', [1, 2])
     })
 
-    it('nothing is left at the source of a pipe that is deleted', { timeout }, async () => {
+    it('a deleted pipe leaves nothing at its source', { timeout }, async () => {
       await source.query('CREATE TABLE leaving (id int PRIMARY KEY); INSERT INTO leaving VALUES (1)')
       const pipe = await makePipe('leaving_db', ['leaving'])
       await pipe.hasRows('leaving', [1])

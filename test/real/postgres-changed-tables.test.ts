@@ -1,5 +1,5 @@
-// Tables that are changed at the source, in real engines: they cut what their types cannot hold without an error, so nothing of the
-// kind may ever be sent to them.
+// Tables changed at the source, in real engines: engines truncate values outside the range of their types without an error, so such
+// values must never be sent.
 import assert from 'node:assert/strict'
 import { after, before, it, type TestContext } from 'node:test'
 import { openReplicaTables } from '../../src/engine/replica-tables.ts'
@@ -26,7 +26,7 @@ describeOnEngines('tables that are changed in PostgreSQL', (engines) => {
     world.pipe = { ...world.pipe, destination: { ...world.pipe.destination, database: 'pipes' } }
     world.openTables = (signal) => {
       const access = engines.accessBy(engines.engine.port)
-      return openReplicaTables(egress, access, { pipeId, slot: 0, epoch: ++epoch }, { signal })
+      return openReplicaTables(egress, access, { pipeId, workerIndex: 0, epoch: ++epoch }, { signal })
     }
     world.start()
     return world
@@ -40,22 +40,22 @@ describeOnEngines('tables that are changed in PostgreSQL', (engines) => {
   const follows = (world: ReplicationWorld, columns: string): Promise<void> =>
     world.until('both are the same', async () => {
       const stored = await inEngine(columns).catch(() => undefined)
-      // As many zeros behind the point as an engine shows.
+      // With as many decimals as an engine prints.
       const plain = (text: string): string =>
         text.replaceAll(/(\.\d*?)0+(?=[\t\n])/g, '$1').replaceAll(/\.(?=[\t\n])/g, '')
       return stored !== undefined && plain(stored) === plain(await inSource(world, columns))
     })
 
-  it('are cut by the engine: that is what it does', async () => {
+  it('are truncated by the engine (control)', async () => {
     await engines.engine.query('CREATE TABLE pipes.cut (n Int32, price Decimal(10, 2)) ENGINE = Memory')
-    // An old engine refuses the decimal, and takes the integer.
+    // An old engine refuses the decimal, and accepts the integer.
     const price = engines.isOld ? '1.23' : '1.2345'
     await engines.engine.query(`INSERT INTO pipes.cut FORMAT TabSeparated\n5000000000\t${price}\n`)
     const stored = await engines.engine.query('SELECT n, price FROM pipes.cut FORMAT TabSeparated')
     assert.equal(stored, '705032704\t1.23\n')
   })
 
-  it('have wider types, and later other values, columns and keys', async (t) => {
+  it('get wider types, and later other values, columns and keys', async (t) => {
     const world = await open(t)
     const all = 'id, small, n, price, name'
     await follows(world, all)
@@ -71,22 +71,22 @@ describeOnEngines('tables that are changed in PostgreSQL', (engines) => {
     await world.query(`ALTER TABLE items DROP CONSTRAINT items_pkey; ALTER TABLE items ADD PRIMARY KEY (id, n);
       ALTER TABLE items DROP more; ALTER TABLE items ADD more text; UPDATE items SET more = 'm', price = 3`)
     await follows(world, `${all}, more`)
-    assert.equal(world.store.figures.rowsRefused, 0)
+    assert.equal(world.store.counters.rowsRefused, 0)
   })
 
-  it('are not converted in a log: the pipe says what to run, and goes on when that is done', async (t) => {
+  it('are not converted in an append-only table: the pipe reports the statement to run, and continues after it', async (t) => {
     const world = await open(t, { tableEngine: 'MergeTree' })
     const rows = (): Promise<string> => engines.engine.query('SELECT count(), max(n) FROM pipes.items')
     await world.until('all is loaded', async () => (await rows().catch(() => '')).startsWith('20'))
     await world.query(`${widen}; ${wide}`)
-    // Nothing is decided by how often it has to be told before the last one is done.
+    // The number of messages before the last statement does not matter.
     for (const column of ['small', 'n', 'price']) {
-      const told = (): string | undefined =>
+      const statement = (): string | undefined =>
         world.statuses
           .map(({ reason }) => /run (ALTER TABLE .* MODIFY COLUMN .*)$/.exec(reason ?? '')?.[1])
-          .findLast((statement) => statement?.includes(`\`${column}\``))
-      await world.until(`${column} is told`, () => told() !== undefined)
-      await engines.engine.query(told()!)
+          .findLast((text) => text?.includes(`\`${column}\``))
+      await world.until(`a statement for ${column}`, () => statement() !== undefined)
+      await engines.engine.query(statement()!)
     }
     await world.until('the last is there', async () => (await rows()) === '21\t5000000000\n')
   })

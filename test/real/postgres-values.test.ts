@@ -1,5 +1,5 @@
-// Values of PostgreSQL in real engines, of 2018 and of today: those that COPY gives and those of the log must be the same, and what
-// is said of them at the head of src/runner/postgres/values.ts.
+// PostgreSQL values in real engines (ClickHouse 18.16 and current): COPY and WAL must yield the same values, as documented at the
+// head of src/runner/postgres/values.ts.
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, it } from 'node:test'
@@ -28,10 +28,10 @@ interface Column {
 
 let server: EmbeddedPostgres
 let found: FoundColumn[]
-/** Inserts of all rows of the table. */
+/** Insert messages of all rows of the table. */
 let messages: Buffer[]
 
-/** Each has one value of each type, as far as there are so many, and the last one none. */
+/** Each row has one value of each type, as far as there are values; the last row has only NULL. */
 const rowCount = Math.max(...valueCases.map(({ values }) => values.length)) + 1
 
 before(async () => {
@@ -124,7 +124,7 @@ function changeRows(columns: Column[]): Rows {
   return lineRows({ shape: shapeOf(columns), ...lines.take(), partition: 'everything', position: String })
 }
 
-/** What is stored, by row and column. */
+/** Stored values, by row and column. */
 async function store(world: SinkWorld, columns: Column[], rows: Rows): Promise<string[][]> {
   const table: EngineTable = world.newTable({
     columns: rows.shape.fields,
@@ -146,7 +146,7 @@ async function store(world: SinkWorld, columns: Column[], rows: Rows): Promise<s
     .map((line) => line.split('\t'))
 }
 
-/** Of a column that is not Nullable. */
+/** Default of a column that is not Nullable. */
 function defaultOf(type: string, stored: string): string {
   if (type.startsWith('Array(')) return '[]'
   if (type === 'String') return ''
@@ -154,7 +154,7 @@ function defaultOf(type: string, stored: string): string {
   if (type === 'Date32') return '1970-01-01'
   if (type.startsWith('DateTime64')) return '1970-01-01 00:00:00.000000'
   if (type === 'UUID') return '00000000-0000-0000-0000-000000000000'
-  // A Decimal is shown with as many zeros as it has, or with none.
+  // An engine prints a Decimal with all decimals, or with none.
   return type.startsWith('Decimal') && Number(stored) === 0 ? stored : '0'
 }
 
@@ -182,7 +182,7 @@ describeOnEngines('values of PostgreSQL', (world) => {
     return { columns, stored: copied }
   }
 
-  it('are the same by COPY and by the log, and NULL where they are', async () => {
+  it('are the same from COPY and WAL, and NULL where they are NULL', async () => {
     const { columns, stored } = await storeBoth(true)
     for (const [index, one] of valueCases.entries()) {
       for (let row = 0; row < rowCount; row++) {
@@ -193,7 +193,7 @@ describeOnEngines('values of PostgreSQL', (world) => {
     }
   })
 
-  it('are the default where NULL has no place', async () => {
+  it('are the default in columns that are not Nullable', async () => {
     const { columns, stored } = await storeBoth(false)
     for (const [index, { type, values }] of valueCases.entries()) {
       const field = stored[values.length]![index + 1]!
@@ -203,7 +203,7 @@ describeOnEngines('values of PostgreSQL', (world) => {
     assert.equal(stored[0]![lists + 1], '[1,0,-3]')
   })
 
-  it('are refused, each row for itself, where an array has no place in the engine', async () => {
+  it('are rejected row by row where the engine does not support the array', async () => {
     const type = {
       name: '_int4',
       isBuiltIn: true,

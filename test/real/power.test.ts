@@ -1,8 +1,8 @@
-// R2 and R3: the power is cut under load, and nothing that was acknowledged may be gone. `npm run chaos` does more of it.
+// R2 and R3: a power cut under load loses no acknowledged write. `npm run chaos` runs more.
 import assert from 'node:assert/strict'
 import { powerOfPostgres, powerOfPostgresControl } from '../../chaos/system/power-postgres.ts'
 import { powerOfSqlite, powerOfSqliteControl } from '../../chaos/system/power-sqlite.ts'
-import { testDrill } from '../drill.ts'
+import { testDrill } from '../harness/drill.ts'
 
 for (const drill of [powerOfSqlite, powerOfSqliteControl, powerOfPostgres, powerOfPostgresControl]) {
   testDrill(drill, {

@@ -1,4 +1,4 @@
-// Queues at moto, whose S3 writes to them by itself.
+// Queues of moto, to which its S3 sends notifications.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
@@ -18,12 +18,12 @@ import { queueConformance } from '../sources/queue-conformance.ts'
 import { s3Event } from '../sources/queue-server.ts'
 import { type MotoServer, startMoto } from './servers/moto.ts'
 
-/** That which a bucket at an address of its own is taken to be in. */
+/** Region of a bucket at a custom address. */
 const region = 'us-east-1'
 
 interface MotoWorld extends QueueWorld {
   moto: MotoServer
-  /** From now on, the bucket tells the queue of what is put. */
+  /** The bucket sends notifications about new objects to the queue from now on. */
   notify(bucket: string, queueUrl: string): Promise<void>
 }
 
@@ -51,17 +51,17 @@ async function startMotoWorld(): Promise<MotoWorld> {
     },
     async createQueue() {
       const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: newName() }))
-      // As it is reached here, whatever it is called there.
+      // The address as reached from here, whatever the server calls it.
       return new URL(new URL(QueueUrl!).pathname, endpoint).href
     },
     async send(QueueUrl, MessageBody) {
       await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }))
     },
     async counts(queueUrl) {
-      const told = await attributesOf(queueUrl)
+      const attributes = await attributesOf(queueUrl)
       return {
-        waiting: Number(told.ApproximateNumberOfMessages),
-        held: Number(told.ApproximateNumberOfMessagesNotVisible),
+        waiting: Number(attributes.ApproximateNumberOfMessages),
+        held: Number(attributes.ApproximateNumberOfMessagesNotVisible),
       }
     },
     eventOf: (bucket, ...keys) => s3Event(bucket, ...keys.map((key) => ({ key }))),
@@ -87,7 +87,7 @@ async function startMotoWorld(): Promise<MotoWorld> {
 
 queueConformance(startMotoWorld)
 
-describe('a queue that S3 writes to', () => {
+describe('a queue with S3 notifications', () => {
   let world: MotoWorld
   before(async () => {
     world = await startMotoWorld()
@@ -100,7 +100,7 @@ describe('a queue that S3 writes to', () => {
     return { bucket, queueUrl }
   }
 
-  it('tells of what is put, whatever it is called', async () => {
+  it('announces new objects, whatever their keys', async () => {
     const { bucket, queueUrl } = await setUp()
     const keys = ['in/a.json', 'in/a b+c.json', 'in/é 100%25.json']
     for (const [index, key] of keys.entries()) await world.put(bucket, key, line(index))
@@ -119,7 +119,7 @@ describe('a queue that S3 writes to', () => {
     await reader.close()
   })
 
-  it('is not for who may do nothing', async () => {
+  it('refuses an account without permissions', async () => {
     const { bucket, queueUrl } = await setUp()
     const { url, powerless } = world.moto
     const basis = { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: true } as const

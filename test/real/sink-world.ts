@@ -1,4 +1,4 @@
-// What the tests of the sink have in common: both real engines, a proxy before each, tables, and batches to fill them with.
+// Shared setup of sink tests: both real engines, a proxy in front of each, tables, and batches.
 import { after, before, describe } from 'node:test'
 import type { EngineAccess } from '../../src/engine/check.ts'
 import type { BadRow, EngineTable, Insert, Sink } from '../../src/engine/engine.ts'
@@ -27,7 +27,7 @@ export const shape = {
   settings: defaultSettings,
 }
 
-/** Rows of three months, each of them twice. */
+/** Rows of three months, each row twice. */
 export function linesOf(count: number): Buffer {
   const lines = Array.from({ length: count }, (_, index) => {
     const id = Math.floor(index / 2)
@@ -53,7 +53,7 @@ export function badRow(id: string, raw: string | Buffer, laterMs = 0): BadRow {
 }
 
 export class SinkWorld {
-  /** Of 2018: without tokens, without `input`. */
+  /** ClickHouse 18.16: without deduplication tokens and `input`. */
   readonly isOld: boolean
   engine!: EngineServer
   proxy!: HoldingProxy
@@ -91,7 +91,7 @@ export class SinkWorld {
     }
   }
 
-  /** One whose batches are known by the marker of their rows, also on an engine that has tokens. */
+  /** A table whose batches are identified by marker columns, also in an engine with tokens. */
   async newMarkedTable(definition: string): Promise<EngineTable> {
     const { definition: _definition, ...table } = this.newTable()
     await this.engine.query(
@@ -101,10 +101,10 @@ export class SinkWorld {
     return table
   }
 
-  /** Each has a later epoch than the one before. */
+  /** Each call uses a later epoch. */
   open(table: EngineTable, port = this.engine.port): Promise<Sink> {
     this.#epochs += 1
-    const place = { pipeId, slot: 0, epoch: this.#epochs }
+    const place = { pipeId, workerIndex: 0, epoch: this.#epochs }
     return openSink(egress, this.accessBy(port), table, place, { signal: never })
   }
 
@@ -133,7 +133,7 @@ export class SinkWorld {
   }
 }
 
-/** Once for each engine. */
+/** Runs the tests for each engine. */
 export function describeOnEngines(what: string, tests: (world: SinkWorld) => void): void {
   for (const isOld of [true, false]) {
     describe(`${what} and ${isOld ? 'ClickHouse of Debian' : 'chDB'}`, () => {

@@ -1,4 +1,4 @@
-// What rows that the engine rejects cost: a few statements for a batch, however many there are.
+// Cost of rows that the engine rejects: a few statements per batch, whatever their number.
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { it } from 'node:test'
@@ -20,7 +20,7 @@ const columns = [
   { name: 'name', type: 'String' },
 ]
 const formats = ['JSONEachRow', 'CSV', 'TabSeparated'] as const
-/** With what a row is wrong with in each format, and newlines in those that have them. */
+/** Rows with the invalid value of each format, and newlines where supported. */
 const lineOf = {
   JSONEachRow: (id: number | string) => `{"id":${JSON.stringify(id)},\r\n "name":"name ${id}"}`,
   CSV: (id: number | string) => `${id},"name\n ${id}"`,
@@ -38,7 +38,7 @@ const oldTypes = [
   'DateTime',
   'UUID',
 ]
-/** An old engine takes any text for a UUID. */
+/** An old engine accepts any text for a UUID. */
 const newTypes = [
   'UUID',
   'Decimal(9, 2)',
@@ -97,7 +97,7 @@ async function rowsOfText(parts: EncoderParts, text: string): Promise<Rows> {
   return encoder.piece(object, { partition: 'objects', beginByte: 0, endByte: null, signal: never })
 }
 
-/** Undefined when the engine cannot tell. */
+/** Undefined if the engine cannot report skipped rows. */
 async function foundIn(
   rows: Rows,
   search: Parameters<typeof findSkipped>[2],
@@ -110,11 +110,11 @@ async function foundIn(
 }
 
 describeOnEngines('rejected rows', (world) => {
-  /** One for each thousand rows that are kept, and those that find them. On old engines, an insert takes several. */
+  /** One statement per thousand stored rows, and those that find the bad rows. On old engines, an insert takes several. */
   const mostStatements = world.isOld ? 30 : 10
   let tables = 0
 
-  /** Of a row with the id 7 of each thousand or so, `spoil` makes a bad one. */
+  /** `spoil` makes about one row per thousand, the one with id 7, a bad row. */
   async function load(
     format: (typeof formats)[number],
     badCount: number,
@@ -145,7 +145,7 @@ describeOnEngines('rejected rows', (world) => {
     const good = Array.from({ length: rowCount }, (_, id) => id).filter((id) => !isBad(id))
     const sum = good.reduce((total, id) => total + id, 0)
     assert.equal(answer, `${good.length}\t${sum}\t0\n`)
-    const { rowsRefused, rowsWritten } = pipe.store.figures
+    const { rowsRefused, rowsWritten } = pipe.store.counters
     assert.deepEqual([rowsRefused, rowsWritten], [badCount, good.length])
     if (badCount > 0) {
       const kept = `SELECT count(), countIf(${isExplained}) FROM pipes.${table}_penstock_errors`
@@ -155,7 +155,7 @@ describeOnEngines('rejected rows', (world) => {
     return { statements: statements.length, ms }
   }
 
-  it('are the same that the engine rejects one by one, whatever their types are', async () => {
+  it('are the same that the engine rejects one by one, whatever their types', async () => {
     const seed = Number(process.env.PENSTOCK_DRILL_SEED ?? 7)
     const random = makeRandom(seed)
     const typed = world.isOld ? oldTypes : [...oldTypes, ...newTypes]
@@ -236,7 +236,7 @@ describeOnEngines('rejected rows', (world) => {
         test.diagnostic(`${Math.round(performance.now() - begunMs)} ms`)
       })
       const statements = await world.engine.listQueries(table.table)
-      // Each part has an insert, and for old engines and the part with the bad row a question.
+      // Each part has an insert, and a query for old engines and for the part with the bad row.
       assert.ok(statements.length <= 70, `${statements.length} statements`)
     })
   }

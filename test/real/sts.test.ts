@@ -1,5 +1,5 @@
-// A role that STS gives out, and what may be read with it: objects in a bucket of moto, which checks the operator's signature,
-// whom the role trusts, the external id, and then the signature and token of each request.
+// Objects read with an assumed role: moto checks the signature of the operator, the trust policy, the external id, and then the
+// signature and token of each request.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
@@ -12,7 +12,7 @@ import { type MotoServer, startMoto } from './servers/moto.ts'
 const organizationId = 'a1b2c3d4-0000-4000-8000-000000000001'
 const bucket = 'events'
 
-describe('objects that a role may read', () => {
+describe('objects readable with a role', () => {
   let moto: MotoServer
   let trusted: string
   let powerless: string
@@ -61,7 +61,7 @@ describe('objects that a role may read', () => {
     )
   }
 
-  /** The operator's identity is found in the environment, as on a server. */
+  /** The identity of the operator comes from the environment, as on a server. */
   async function as({ accessKeyId, secretKey }: AccessKey, work: () => Promise<unknown>): Promise<void> {
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, ...others } = process.env
     const original = process.env
@@ -86,7 +86,7 @@ describe('objects that a role may read', () => {
     })
   })
 
-  it('are not read for another organization', async () => {
+  it('are not readable for another organization', async () => {
     const another = 'a1b2c3d4-0000-4000-8000-000000000002'
     await as(moto.user, async () => {
       const expected = { step: 'authenticate', code: 'permission_missing', field: 'iamRole' } as const
@@ -95,7 +95,7 @@ describe('objects that a role may read', () => {
     })
   })
 
-  it('are not read by an operator whom the role does not trust', async () => {
+  it('are not readable for an operator whom the role does not trust', async () => {
     await as(moto.powerless, () =>
       probeFails(
         sourceOf(trusted),
@@ -105,7 +105,7 @@ describe('objects that a role may read', () => {
     )
   })
 
-  it('are not read by an operator whom nobody knows', async () => {
+  it('are not readable for an unknown operator', async () => {
     for (const operator of [
       { accessKeyId: 'AKIAUNKNOWN000000000', secretKey: 'secret of nobody' },
       { ...moto.user, secretKey: 'not the secret' },
@@ -120,7 +120,7 @@ describe('objects that a role may read', () => {
     }
   })
 
-  it('are not read with a role that may not', async () => {
+  it('are not readable with a role without permission', async () => {
     await as(moto.user, () =>
       probeFails(
         sourceOf(powerless),

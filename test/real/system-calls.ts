@@ -1,4 +1,4 @@
-// What a process asked of the kernel, as strace wrote it down, and what a unit of systemd lets through.
+// System calls of a process recorded by strace, and those that a systemd unit allows.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { debianProgram } from './servers/installed.ts'
@@ -7,12 +7,12 @@ export interface Trace {
   systemCalls: Set<string>
   /** Such as AF_INET. */
   socketFamilies: Set<string>
-  /** Paths that were opened for writing, made, renamed or removed. */
-  changedPlaces: string[]
+  /** Paths opened for writing, created, renamed or removed. */
+  changedPaths: string[]
 }
 
 export function readTraces(files: string[]): Trace {
-  const trace: Trace = { systemCalls: new Set(), socketFamilies: new Set(), changedPlaces: [] }
+  const trace: Trace = { systemCalls: new Set(), socketFamilies: new Set(), changedPaths: [] }
   for (const line of files.flatMap((file) => readFileSync(file, 'utf8').split('\n'))) {
     const [, call, rest = ''] = /^\d+\s+([a-z][a-z0-9_]*)\((.*)$/.exec(line) ?? []
     if (call === undefined) continue
@@ -21,7 +21,7 @@ export function readTraces(files: string[]): Trace {
     if (family !== undefined) trace.socketFamilies.add(family)
     const opensToWrite = /^(?:open|openat|creat)$/.test(call) && /O_(?:WRONLY|RDWR|CREAT)/.test(rest)
     if (opensToWrite || /^(?:mkdir|rename|unlink|link|symlink|truncate|chmod|fchmodat|rmdir|mknod)/.test(call)) {
-      trace.changedPlaces.push(...Array.from(rest.matchAll(/"([^"]*)"/g), (match) => match[1] ?? ''))
+      trace.changedPaths.push(...Array.from(rest.matchAll(/"([^"]*)"/g), (match) => match[1] ?? ''))
     }
   }
   return trace
@@ -36,7 +36,7 @@ export function readUnitLimits(file: string): UnitLimits {
   const text = readFileSync(file, 'utf8')
   const listOf = (name: string): string[] =>
     Array.from(text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm')), (match) => match[1] ?? '')
-  // @default is let through by every filter.
+  // Every filter allows @default.
   const systemCalls = expand(['@default'])
   for (const filter of listOf('SystemCallFilter')) {
     const isDenied = filter.startsWith('~')
@@ -48,7 +48,7 @@ export function readUnitLimits(file: string): UnitLimits {
   return { systemCalls, socketFamilies: new Set(listOf('RestrictAddressFamilies').flatMap((list) => list.split(' '))) }
 }
 
-/** The system calls of groups, which have groups themselves. */
+/** System calls of groups, which may contain groups. */
 function expand(names: string[]): Set<string> {
   const calls = new Set(names.filter((name) => !name.startsWith('@')))
   const groups = names.filter((name) => name.startsWith('@'))

@@ -1,16 +1,16 @@
-// Values of every type of PostgreSQL, and what is expected of them in the engine.
+// Values of every PostgreSQL type, and their expected values in the engine.
 
 export interface ValueCase {
   type: string
-  /** What is selected of the column, in place of `#`. */
+  /** Select expression for the column, which is `#`. */
   selected?: string
-  /** As SQL has it, and as the engine gives it: where that is not said, as PostgreSQL prints it. */
+  /** SQL literal and expected value in the engine; default: the text of PostgreSQL. */
   values: { literal: string; expected?: string; expectedBefore?: string }[]
 }
 
 type Given = string | [literal: string, expected: string, expectedBefore?: string]
 
-/** `expectedBefore`: of an engine of before, where it is another. */
+/** `expectedBefore`: value in ClickHouse older than 23.3, if it differs. */
 function valuesOf(type: string, ...given: Given[]): ValueCase {
   return {
     type,
@@ -25,7 +25,7 @@ function valuesOf(type: string, ...given: Given[]): ValueCase {
   }
 }
 
-/** Only texts: what is printed is what is stored. */
+/** Texts, which are stored unchanged. */
 function textsOf(type: string, ...texts: string[]): ValueCase {
   return valuesOf(type, ...texts.map((text): Given => [`'${text.replaceAll("'", "''")}'`, escaped(text)]))
 }

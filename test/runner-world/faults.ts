@@ -1,10 +1,10 @@
-// Every call that a worker makes to the world outside passes here, and one of them goes wrong. A test that lets the first one go
-// wrong, then the second, and so on until there is none left, has seen every moment at which something can happen.
+// Fails single calls of a worker to the outside. A test that fails the first call, then the second, and so on, covers every point
+// at which a failure can occur.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /**
- * `fail`: nothing happens. `lost`: it happens, and nobody hears of it. `die`, `die-after`: the process ends before or after it.
- * `late`: the process ends, and what it asked for happens when another has long taken over.
+ * `fail`: the call has no effect. `lost`: it has its effect, but the answer is lost. `die`, `die-after`: the process ends before or
+ * after it. `late`: the process ends, and the call takes effect after another worker has taken over.
  */
 export const faultModes = ['fail', 'lost', 'die', 'die-after', 'late'] as const
 export type FaultMode = (typeof faultModes)[number]
@@ -12,9 +12,9 @@ export type FaultMode = (typeof faultModes)[number]
 export class Faults {
   readonly #at: Set<number>
   readonly #mode: FaultMode
-  /** What happens later than it should. */
+  /** Delayed effects. */
   readonly late: (() => Promise<unknown>)[] = []
-  /** Of all calls. */
+  /** Names of all calls. */
   calls: string[] = []
   #asked = 0
   #kill: () => void = () => undefined
@@ -24,7 +24,7 @@ export class Faults {
     this.#mode = mode
   }
 
-  /** The process that makes calls from now on; gives whether it is dead. */
+  /** Sets the process that makes calls from now on. */
   newProcess(kill: () => void): { isDead: boolean } {
     const process = { isDead: false }
     this.#kill = () => {
@@ -40,7 +40,7 @@ export class Faults {
     effect: () => Promise<Result>,
     failure: () => Error,
   ): Promise<Result> {
-    // Some take longer than others: what was asked for later may be there first.
+    // Calls take different times: a later call may finish first.
     for (let ticks = this.#asked++ % 3; ticks >= 0; ticks--) await nextTurn()
     if (process.isDead) throw failure()
     const isFault = this.#at.has(this.calls.push(name))

@@ -1,5 +1,5 @@
-// A store of objects and a queue that tells of them, in memory. Messages that are not removed come again, also while they are held,
-// and what is told twice, or leads nowhere, is told all the same. It ends when everything was listed and no message is left.
+// Object storage and a queue that announces its objects, in memory. Messages that are not deleted are received again; they may be
+// duplicates or name missing objects. Reading ends when all objects are listed and no message is left.
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { partitionOf, progressOf } from '../../src/sources/object-storage/object-assignment.ts'
@@ -27,10 +27,10 @@ type Pass = <Result>(name: string, effect: () => Promise<Result>) => Promise<Res
 
 interface Message {
   id: string
-  /** Undefined: nobody understands it. */
+  /** Undefined: the message cannot be parsed. */
   keys: string[] | undefined
   receives: number
-  /** By the number of receives of all readers. */
+  /** Hidden until this number of receives by all readers. */
   hiddenUntil: number
 }
 
@@ -46,27 +46,27 @@ const mostReceived = 2
 
 export class LineQueue {
   readonly objects = new Map<string, StoredText>()
-  /** What every version held, by its partition. */
+  /** Content of every version, by its partition. */
   readonly versions = new Map<string, string>()
   messages: Message[] = []
   isEndless = false
-  /** Called before a message is removed, with what it told of and was finished last. */
+  /** Called before a message is deleted, with its last finished partition. */
   removed: (partition: string) => void = () => undefined
   #changes = 0
   #receives = 0
 
-  /** Every change of an object is another version. */
+  /** Every change of an object creates another version. */
   put(key: string, text: string): void {
     const etag = `e${++this.#changes}`
     this.objects.set(key, { etag, text })
     this.versions.set(objectPartition({ key, etag }), text)
   }
 
-  tell(...keys: string[]): void {
+  notify(...keys: string[]): void {
     this.#send(keys)
   }
 
-  tellNonsense(): void {
+  sendUnparsable(): void {
     this.#send(undefined)
   }
 
@@ -96,7 +96,7 @@ export class LineQueue {
     return visible
   }
 
-  /** Undefined when it is gone. */
+  /** Undefined when it was deleted. */
   findPartition(key: string): string | undefined {
     const object = this.objects.get(key)
     return object && objectPartition({ key, etag: object.etag })
@@ -135,13 +135,13 @@ export class LineQueue {
     }
   }
 
-  #reader(positions: Positions, { share = { index: 0, count: 1 } }: Selection, pass: Pass): SourceReader {
-    const cursorPartition = partitionOf(share)
-    const progress = progressOf(share, positions)
+  #reader(positions: Positions, { assignment = { index: 0, count: 1 } }: Selection, pass: Pass): SourceReader {
+    const cursorPartition = partitionOf(assignment)
+    const progress = progressOf(assignment, positions)
     const listed = [...this.objects.keys()].toSorted().filter((key) => progress.isDue(key))
     let isListed = positions[cursorPartition] === endOfListing
     let isClosed = false
-    /** Given and not finished, with the messages that tell of them. */
+    /** Unfinished partitions that were returned, with their messages. */
     const held = new Map<string, Set<Message>>()
 
     const give = (partition: string, message?: Message): boolean => {
@@ -179,8 +179,8 @@ export class LineQueue {
       }
       const partition = messagePartition(message.id)
       if (message.receives < maxReceives || !give(partition, message)) return []
-      const refused = { position: message.id, raw: Buffer.from(message.id), reason: 'the message leads nowhere' }
-      return [{ partition, from: begun, next: finishedPosition, refused }]
+      const rejected = { position: message.id, raw: Buffer.from(message.id), reason: 'the message leads nowhere' }
+      return [{ partition, from: begun, next: finishedPosition, rejected }]
     }
 
     const read = async ({ waitMs, signal }: ReadLimits): Promise<Batch[]> => {

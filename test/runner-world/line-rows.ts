@@ -1,5 +1,5 @@
-// Rows that are lines of text. A line with BAD in it is refused by the engine, one with UNREADABLE cannot be decoded, and an object
-// with BROKEN in it cannot be read from there on.
+// Rows that are lines of text. A line with BAD is rejected by the engine, one with UNREADABLE cannot be decoded, and an object with
+// BROKEN cannot be read from there on.
 import { Readable } from 'node:stream'
 import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/formats/encode/encoder.ts'
 import type { Rows } from '../../src/runner/rows.ts'
@@ -9,7 +9,7 @@ import { ProbeFailure } from '../../src/sources/source.ts'
 interface Line {
   partition: string
   text: string
-  /** Where it stands in its object. */
+  /** Offset in its object. */
   atByte?: number
 }
 
@@ -58,12 +58,12 @@ function join(parts: Rows[]): Rows {
 }
 
 export interface LineEncodersOptions {
-  /** Objects are cut behind the first line that ends at or after so many bytes; each encoder takes the next one. */
+  /** Objects are cut after the first line that ends at or after this many bytes; each encoder uses the next value. */
   pieceBytes: number[]
   isDivisible?: boolean
 }
 
-/** Both kinds of encoder for lines. */
+/** Record and object encoders for lines. */
 export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEncodersOptions): Encoders {
   let made = 0
   const makeRecordEncoder = (_parts: EncoderParts): RecordEncoder => ({
@@ -112,7 +112,7 @@ export function lineEncoders({ pieceBytes: sizes, isDivisible = true }: LineEnco
   return { makeRecordEncoder, makeObjectEncoder }
 }
 
-/** As with Parquet: the object is opened when it is sent, and each time anew. */
+/** As with Parquet: the object is opened each time it is sent. */
 function wholeRows(object: ObjectToEncode, partition: string, signal: AbortSignal): Rows {
   return {
     ...lineRows([{ partition, text: object.key }], { isDivisible: false }),

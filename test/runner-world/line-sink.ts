@@ -1,22 +1,22 @@
-// An engine that keeps lines and knows tokens again: a batch is kept as a whole or not at all.
+// An engine in memory that stores lines and deduplicates by token. A batch is stored completely or not at all.
 import { type BadRow, type Delivery, EngineError, type Insert, type Sink } from '../../src/engine/engine.ts'
 
 export class LineEngine {
   readonly lines: string[] = []
   readonly tokens = new Map<string, number>()
   readonly badRows = new Map<string, BadRow>()
-  /** All that came as an insert, also repeated ones. */
+  /** All inserts, including repeated ones. */
   readonly inserts: { token: string; isRepeat: boolean; lines: string[] }[] = []
   tryOuts = 0
-  /** What is refused with any rows. */
+  /** Error for every insert. */
   refusal: EngineError | undefined
-  /** What an insert waits for. */
+  /** Every insert waits for this. */
   held: Promise<void> = Promise.resolve()
   openSinks = 0
-  /** Whether no row is bad any more. */
+  /** Accepts bad rows too. */
   takesAll = false
 
-  /** Each call goes through `pass`, which may let it fail. */
+  /** Each call goes through `pass`, which may fail it. */
   sink(pass: <Result>(name: string, effect: () => Promise<Result>) => Promise<Result>): Sink {
     const delivery: Delivery = { delivery: 'exactly_once' }
     this.openSinks++

@@ -1,7 +1,7 @@
-// Sources of lines: a stream with partitions, and a store of objects. They end when everything has been read.
+// Sources of lines: a stream with partitions, and an object storage. They end when everything is read.
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { partitionOf, shareOf } from '../../src/sources/object-storage/object-assignment.ts'
+import { assignmentOf, partitionOf } from '../../src/sources/object-storage/object-assignment.ts'
 import {
   type Batch,
   EndOfInput,
@@ -17,9 +17,9 @@ type Pass = <Result>(name: string, effect: () => Promise<Result>) => Promise<Res
 
 export interface LineStream {
   partitions: Record<string, string[]>
-  /** Where a partition begins that has no position; asked each time. */
+  /** Start of a partition without a position; called each time. */
   begin(partition: string): number
-  /** Most records of a partition in one read. */
+  /** Maximum number of records of a partition in one read. */
   batchRows: number
   isEndless?: boolean
 }
@@ -30,17 +30,17 @@ export function lineStream(
 ): ReadableSource {
   const names = Object.keys(partitions)
   let opened = 0
-  const open = (positions: Positions, { share, until }: Selection): SourceReader => {
-    // Whoever opens it anew gets other batches than before.
+  const open = (positions: Positions, { assignment, until }: Selection): SourceReader => {
+    // Each open returns different batches.
     const mostRows = 1 + (opened++ % batchRows)
     const isMine = (name: string): boolean =>
-      until ? name in until : names.indexOf(name) % (share?.count ?? 1) === (share?.index ?? 0)
+      until ? name in until : names.indexOf(name) % (assignment?.count ?? 1) === (assignment?.index ?? 0)
     const reading = names.filter(isMine).map((name) => {
       const lines = partitions[name] ?? []
       const next = positions[name] === undefined ? begin(name) : Number(positions[name])
-      // Lines that are added later come as well.
+      // Includes lines that are added later.
       const end = (): number => (until?.[name] === undefined ? lines.length : Number(until[name]))
-      return { name, lines, next, end, mustTell: positions[name] === undefined }
+      return { name, lines, next, end, mustReport: positions[name] === undefined }
     })
     const read = async ({ maxRecords, waitMs, signal }: ReadLimits): Promise<Batch[]> => {
       const batches: Batch[] = []
@@ -48,9 +48,9 @@ export function lineStream(
       for (const partition of reading) {
         const { name, lines, next, end } = partition
         const count = Math.min(mostRows, room, end() - next)
-        if (count <= 0 && !partition.mustTell) continue
+        if (count <= 0 && !partition.mustReport) continue
         partition.next = next + count
-        partition.mustTell = false
+        partition.mustReport = false
         room -= count
         const records = lines.slice(next, next + count).map((line) => ({ value: Buffer.from(line), meta: {} }))
         batches.push({ partition: name, from: String(next), next: String(next + count), records })
@@ -77,17 +77,17 @@ export function lineStream(
 export function lineObjects(objects: Record<string, string>, pass: Pass): ReadableSource {
   const keys = Object.keys(objects).toSorted()
   const positionOf = (key: string): string => `etag ${key}`
-  const open = (positions: Positions, { share = { index: 0, count: 1 }, until }: Selection): SourceReader => {
-    const [partition = partitionOf(share)] = Object.keys(until ?? {})
-    const { index: mineIndex, count: mineCount } = shareOf(partition) ?? share
+  const open = (positions: Positions, { assignment = { index: 0, count: 1 }, until }: Selection): SourceReader => {
+    const [partition = partitionOf(assignment)] = Object.keys(until ?? {})
+    const { index: mineIndex, count: mineCount } = assignmentOf(partition) ?? assignment
     let isClosed = false
     let position = positions[partition] ?? ''
     const last = until?.[partition]
     const mine = keys.filter((_, index) => index % mineCount === mineIndex)
-    // In whatever number of shares.
+    // Also under another worker count.
     const isDone = (key: string): boolean =>
       Object.entries({ ...positions, [partition]: position }).some(([name, at]) => {
-        const { index, count } = shareOf(name) ?? share
+        const { index, count } = assignmentOf(name) ?? assignment
         const isAssigned = keys.indexOf(key) % count === index
         return isAssigned && at !== '' && key <= at.slice('etag '.length)
       })
@@ -104,7 +104,7 @@ export function lineObjects(objects: Record<string, string>, pass: Pass): Readab
             sizeBytes: text.length,
             open: () =>
               pass('openObject', async () => {
-                // As with a store of objects: its connections are gone.
+                // As with real object storage: the connections are closed.
                 if (isClosed) throw new NotConnected()
                 return Readable.from(text === '' ? [] : [Buffer.from(text)])
               }),

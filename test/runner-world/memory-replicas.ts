@@ -1,5 +1,5 @@
-// Tables of an engine in memory, as replication sees them: rows of TabSeparated by their fields, each batch once by its token, and
-// of rows with the same key the newest.
+// Tables of an engine in memory for replication: parses TabSeparated rows, deduplicates batches by token, and shows the newest row
+// of each key.
 import type { EngineColumn, EngineTable, Insert, Sink } from '../../src/engine/engine.ts'
 import { EngineError } from '../../src/engine/engine.ts'
 import type { ReplicaTables } from '../../src/engine/replica-tables.ts'
@@ -14,7 +14,7 @@ interface MemoryTable {
   tokens: Set<string>
 }
 
-/** Called before and after each insert; what it throws is what the sink throws. */
+/** Called before and after each insert; the sink throws its errors. */
 export type OnInsert = (when: 'before' | 'after', table: string, insert: Insert) => Promise<void> | void
 
 export class MemoryReplicas {
@@ -22,7 +22,7 @@ export class MemoryReplicas {
   onInsert: OnInsert = () => undefined
   abilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
 
-  /** What a user sees: the newest row of each key that is not deleted, without our own columns; by the first column. */
+  /** As a user sees it: the newest row of each key that is not deleted, without Penstock's columns, sorted by the first column. */
   shown(name: string): MemoryRow[] {
     const { rows, sortingKey } = this.#load(name)
     const newest = new Map<string, MemoryRow>()
@@ -47,7 +47,7 @@ export class MemoryReplicas {
         const { columns, engine, sortingKey } = this.#load(other.table)
         this.tables.set(table, { columns: [...columns], engine, sortingKey, rows: [], tokens: new Set() })
       },
-      bury: async ({ table }, { version }) => {
+      markOlderDeleted: async ({ table }, { version }) => {
         const found = this.#load(table)
         const old = found.rows.filter((row) => row._penstock_deleted === '0' && versionOf(row) < version)
         found.rows.push(...old.map((row) => ({ ...row, _penstock_version: String(version), _penstock_deleted: '1' })))
@@ -81,7 +81,7 @@ export class MemoryReplicas {
       delivery: { delivery: 'exactly_once' },
       insert: async (insert) => {
         await this.onInsert('before', name, insert)
-        // It may have got another name since it was opened.
+        // The table may have been renamed since it was opened.
         const into = this.#load(name)
         const types = new Map(into.columns.map((column) => [column.name, column.type]))
         const rows = rowsIn(insert).map((row) => keptRow(row, types))
@@ -115,7 +115,7 @@ function rowsIn(insert: Insert): MemoryRow[] {
     })
 }
 
-/** As ClickHouse keeps what does not fit: an integer without its upper bits, a decimal without its last digits. */
+/** As ClickHouse stores values out of range: an integer without its upper bits, a decimal without its last digits. */
 function keptRow(row: MemoryRow, types: ReadonlyMap<string, string>): MemoryRow {
   const entries = Object.entries(row).map(([name, value]): [string, string | null] => {
     const type = types.get(name) ?? fail(`there is no column ${name}`)

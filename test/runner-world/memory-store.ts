@@ -1,30 +1,31 @@
-// What workers keep in the database, in memory: of several that believe to have a place, only the one with the newest epoch does.
+// State of workers in memory instead of the database. Of several workers with the same index, only the newest epoch has the lease.
 
+import type { Claim, StoredDelivery, StoredPosition } from '../../src/progress/delivery.ts'
+import type { CounterChanges } from '../../src/progress/pipe-counters.ts'
 import { addCounters, zeroCounters } from '../../src/runner/counters.ts'
-import type { StoredDelivery, StoredPosition } from '../../src/runner/delivery.ts'
-import { type Claim, type CounterChanges, LeaseLost, type WorkerStore } from '../../src/runner/worker.ts'
+import { LeaseLost, type WorkerStore } from '../../src/runner/worker.ts'
 import { finishedPosition, type LostRecords } from '../../src/sources/source.ts'
 
-export interface StorePlace {
-  slot: number
-  slots: number
+export interface MemoryLease {
+  workerIndex: number
+  workerCount: number
   epoch: number
 }
 
 export class MemoryStore {
-  /** Also of partitions that are finished. */
+  /** Including finished partitions. */
   readonly positions = new Map<string, StoredPosition>()
-  /** The first that was stored of each partition. */
+  /** First stored position of each partition. */
   readonly firstPositions = new Map<string, string>()
   readonly deliveries = new Map<string, StoredDelivery>()
-  figures: CounterChanges = zeroCounters
+  counters: CounterChanges = zeroCounters
   readonly losses: LostRecords[] = []
   readonly #epochs = new Map<number, number>()
 
-  of({ slot, slots, epoch }: StorePlace): WorkerStore {
-    this.#epochs.set(slot, epoch)
+  of({ workerIndex, workerCount, epoch }: MemoryLease): WorkerStore {
+    this.#epochs.set(workerIndex, epoch)
     const check = (): void => {
-      if (this.#epochs.get(slot) !== epoch) throw new LeaseLost()
+      if (this.#epochs.get(workerIndex) !== epoch) throw new LeaseLost()
     }
     return {
       listPositions: async () =>
@@ -42,19 +43,19 @@ export class MemoryStore {
       },
       claim: async (partitions) => {
         check()
-        return partitions.map((partition) => this.#claim(partition, slot, slots))
+        return partitions.map((partition) => this.#claim(partition, workerIndex, workerCount))
       },
       begin: async ({ id, number, ranges, shape }) => {
         check()
-        this.deliveries.set(id, structuredClone({ id, slot, slots, number, ranges, shape, isDone: false }))
+        this.deliveries.set(id, structuredClone({ id, workerIndex, workerCount, number, ranges, shape, isDone: false }))
       },
-      refuse: async (deliveryId, badRows) => {
+      reject: async (deliveryId, badRows) => {
         check()
         const delivery = this.deliveries.get(deliveryId)
-        if (!delivery) throw new Error('refused what is not recorded')
+        if (!delivery) throw new Error('rejected rows of a delivery that is not recorded')
         delivery.badRows = structuredClone(badRows)
       },
-      finish: async ({ done, behind, positions, figures }) => {
+      finish: async ({ done, behind, positions, counters }) => {
         check()
         for (const id of done) {
           const delivery = this.deliveries.get(id)
@@ -62,37 +63,37 @@ export class MemoryStore {
         }
         for (const id of behind) this.deliveries.delete(id)
         this.#setPositions(positions)
-        this.figures = addCounters(this.figures, figures)
+        this.counters = addCounters(this.counters, counters)
       },
     }
   }
 
-  #claim(partition: string, slot: number, slots: number): Claim {
+  #claim(partition: string, workerIndex: number, workerCount: number): Claim {
     const known = this.positions.get(partition)
     if (!known) {
-      this.positions.set(partition, { partition, position: '', slot })
+      this.positions.set(partition, { partition, position: '', workerIndex })
       return 'mine'
     }
-    if (known.slot === undefined) throw new Error('claimed what is not to be claimed')
+    if (known.workerIndex === undefined) throw new Error('the partition cannot be claimed')
     if (isFinished(known)) return 'finished'
-    // What a worker had that is not there any more is the first one's.
-    if (known.slot >= slots && slot === 0) known.slot = slot
-    return known.slot === slot ? 'mine' : 'others'
+    // A claim of a worker that no longer exists passes to the first worker.
+    if (known.workerIndex >= workerCount && workerIndex === 0) known.workerIndex = workerIndex
+    return known.workerIndex === workerIndex ? 'mine' : 'others'
   }
 
   #setPositions(positions: StoredPosition[]): void {
-    for (const { slot: _, ...position } of positions) {
+    for (const { workerIndex: _, ...position } of positions) {
       const { partition } = position
       const known = this.positions.get(partition)
-      // Who has claimed it keeps it, and what is finished stays so.
+      // The owner of a claim does not change, and a finished partition stays finished.
       if (known && isFinished(known)) continue
-      const claimed = known?.slot === undefined ? {} : { slot: known.slot }
+      const claimed = known?.workerIndex === undefined ? {} : { workerIndex: known.workerIndex }
       this.positions.set(partition, structuredClone({ ...position, ...claimed }))
       if (!this.firstPositions.has(partition)) this.firstPositions.set(partition, position.position)
     }
   }
 }
 
-function isFinished({ slot, position }: StoredPosition): boolean {
-  return slot !== undefined && position === finishedPosition
+function isFinished({ workerIndex, position }: StoredPosition): boolean {
+  return workerIndex !== undefined && position === finishedPosition
 }

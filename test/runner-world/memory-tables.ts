@@ -1,13 +1,16 @@
-// What the worker of a postgres pipe keeps of its tables, in memory; table-store.test.ts holds it to what the databases do.
+// Table state of a postgres pipe in memory; table-store.test.ts runs the same tests with it and with the databases.
+
+import type { CounterChanges } from '../../src/progress/pipe-counters.ts'
+import type { StoredTable, TableRange } from '../../src/progress/tables/stored-table.ts'
 import { addCounters, zeroCounters } from '../../src/runner/counters.ts'
-import type { StoredTable, TableRange, TableStore } from '../../src/runner/postgres/table-store.ts'
-import { type CounterChanges, LeaseLost } from '../../src/runner/worker.ts'
+import type { TableStore } from '../../src/runner/postgres/table-store.ts'
+import { LeaseLost } from '../../src/runner/worker.ts'
 
 export class MemoryTables {
   readonly tables = new Map<string, StoredTable>()
-  /** Those that are not done, by their table. */
+  /** Ranges that are not done, by table. */
   readonly ranges = new Map<string, TableRange[]>()
-  figures: CounterChanges = zeroCounters
+  counters: CounterChanges = zeroCounters
   reloadRequestedAt: string | null = null
   rivals: { name: string; database: string }[] = []
   #epoch = 0
@@ -47,7 +50,7 @@ export class MemoryTables {
       },
       listRanges: async (targetTable) =>
         structuredClone(this.#rangesOf(targetTable).toSorted((one, other) => one.number - other.number)),
-      finishRange: async (targetTable, { number, rows, figures }) => {
+      finishRange: async (targetTable, { number, rows, counters }) => {
         check()
         const left = this.#rangesOf(targetTable).filter((range) => range.number !== number)
         if (left.length === this.#rangesOf(targetTable).length) return
@@ -55,7 +58,7 @@ export class MemoryTables {
         const table = this.#load(targetTable)
         table.rowsLoaded += rows
         table.rangesDone++
-        this.figures = addCounters(this.figures, figures)
+        this.counters = addCounters(this.counters, counters)
       },
       finishSwap: async (shadowTable) => {
         check()
@@ -86,7 +89,7 @@ export class MemoryTables {
 
   #load(targetTable: string): StoredTable {
     const table = this.tables.get(targetTable)
-    if (!table) throw new Error('the table is not kept')
+    if (!table) throw new Error('the table is not stored')
     return table
   }
 

@@ -1,5 +1,5 @@
-// What a pipe with a slot of the user's does when its publication is dropped and created again, on any version of PostgreSQL: before 18, the
-// slot cannot decode what was written in between.
+// Pipe with a replication slot of the user whose publication is dropped and created again. Before PostgreSQL 18, the slot cannot
+// decode changes that were written in between.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { replicationName } from '../../src/runner/postgres/names.ts'
@@ -7,7 +7,7 @@ import type { PostgresServer } from '../sources/postgres-world.ts'
 import { type ReplicationWorld, tableMapping, worldOfTest } from './replication-world.ts'
 
 export function describeNamedSlots(name: string, start: () => Promise<PostgresServer>): void {
-  describe(`a slot of the user's, ${name}`, () => {
+  describe(`a replication slot of the user, ${name}`, () => {
     let server: PostgresServer
     before(async () => {
       server = await start()
@@ -26,13 +26,13 @@ export function describeNamedSlots(name: string, start: () => Promise<PostgresSe
       await world.query(`SELECT pg_create_logical_replication_slot('${slot}', 'pgoutput')`)
       world.pipe.state = 'Running'
       world.start()
-      await world.until('changes are awaited', () => world.statuses.at(-1)?.doing === 'Waiting for changes')
+      await world.until('it waits for changes', () => world.statuses.at(-1)?.doing === 'Waiting for changes')
       await world.query('INSERT INTO a VALUES (2)')
-      await world.until('they come', () => idsOf(world).endsWith('2'))
+      await world.until('changes arrive', () => idsOf(world).endsWith('2'))
       return world
     }
 
-    /** Before the database, which cannot be dropped with it. */
+    /** Drops the slot: a database with a slot cannot be dropped. */
     const close = async (world: ReplicationWorld): Promise<void> => {
       await world.pause()
       const drop = `SELECT pg_drop_replication_slot('${world.source.settings.replicationSlotName}')`
@@ -61,14 +61,14 @@ export function describeNamedSlots(name: string, start: () => Promise<PostgresSe
           if (isPaused) world.start()
           await world.until('the copy is loaded again', () => idsOf(world) === '2,3')
           await world.query('INSERT INTO a VALUES (4)')
-          await world.until('changes come', () => idsOf(world) === '2,3,4')
+          await world.until('changes arrive', () => idsOf(world) === '2,3,4')
           assert.notEqual(world.tables.reloadRequestedAt, null)
           await close(world)
         })
       }
     }
 
-    it('of a pipe that loads nothing fails once, and goes on without these changes when it is started', async (t) => {
+    it('of a pipe without an initial load fails once, and continues without these changes when it is started', async (t) => {
       const world = await open(t, { publicationName: 'theirs', replicationMode: 'cdc_only' }, 'slot_only')
       await world.pause()
       await world.query('DROP PUBLICATION theirs')
@@ -82,7 +82,7 @@ export function describeNamedSlots(name: string, start: () => Promise<PostgresSe
       })
       world.start()
       await world.query('INSERT INTO a VALUES (4)')
-      await world.until('changes come', () => idsOf(world) === '2,4')
+      await world.until('changes arrive', () => idsOf(world) === '2,4')
       await close(world)
     })
   })

@@ -1,18 +1,18 @@
-// Workers of a postgres pipe between a real PostgreSQL and an engine in memory. A worker that dies is followed by another one that
-// knows nothing but what was stored.
+// Workers of a postgres pipe between a real PostgreSQL and an engine in memory. A worker that dies is replaced by one that has only
+// the stored state.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReplicaTables } from '../../src/engine/replica-tables.ts'
 import { Log } from '../../src/lib/log.ts'
 import type { StoredPipe } from '../../src/pipes/pipe.ts'
-import type { PostgresSource } from '../../src/pipes/postgres-source.ts'
 import { defaultScaling } from '../../src/pipes/scaling.ts'
-import type { TableMapping } from '../../src/pipes/table-mappings.ts'
 import { replicationName } from '../../src/runner/postgres/names.ts'
 import { makeReplicationWorker } from '../../src/runner/postgres/postgres-worker.ts'
 import type { WorkerTimes } from '../../src/runner/session.ts'
 import type { Worker, WorkerEnd, WorkerStatus } from '../../src/runner/worker.ts'
+import type { PostgresSource } from '../../src/source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../src/source-shapes/table-mappings.ts'
 import { makePostgresAccess } from '../../src/sources/postgres/postgres-access.ts'
 import { loopbackEgress } from '../sources/conformance.ts'
 import type { PostgresServer } from '../sources/postgres-world.ts'
@@ -27,18 +27,18 @@ export interface ReplicationWorld {
   statuses: WorkerStatus[]
   source: PostgresSource
   pipe: StoredPipe
-  /** In place of the engine in memory. */
+  /** Overrides the engine in memory. */
   openTables?: (signal: AbortSignal) => Promise<ReplicaTables>
-  /** Other than usual in this world, for workers that begin later. */
+  /** Overrides the times of this world for workers that are started later. */
   times?: Partial<WorkerTimes>
-  /** Begins to work; whoever worked before is aborted. */
+  /** Starts a worker; aborts the previous one. */
   start(): Running
   readonly running: Running | undefined
-  /** Stops the worker as a user does. */
+  /** Stops the worker at a boundary. */
   pause(): Promise<void>
   stop(): Promise<void>
   query(sql: string): Promise<Record<string, unknown>[]>
-  /** Waits until it is so; says what it was last when it never is. */
+  /** Waits for a condition; fails with the last status after a timeout. */
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>
 }
 
@@ -47,7 +47,7 @@ export interface Running {
   ended: Promise<WorkerEnd>
 }
 
-const times = { backOff: { firstMs: 5, longestMs: 20 }, patienceMs: 2_000, lookAgainMs: 10 }
+const times = { backOff: { firstMs: 5, longestMs: 20 }, userErrorRetryMs: 2_000, lookAgainMs: 10 }
 const longestMs = 60_000
 let databases = 0
 
@@ -64,7 +64,7 @@ export function tableMapping(table: string, more: Partial<TableMapping> = {}): T
   }
 }
 
-/** Of a test, with these tables; it ends with the test. */
+/** A world with these tables that ends with the test. */
 export async function worldOfTest(
   server: PostgresServer,
   context: TestContext,
@@ -78,7 +78,7 @@ export async function worldOfTest(
   return world
 }
 
-/** More than one range. */
+/** Large enough for several ranges. */
 export const orders = `CREATE TABLE orders (id int PRIMARY KEY, note text, amount int);
   INSERT INTO orders SELECT i, 'note ' || i, i * 3 FROM generate_series(1, 3500) i`
 
@@ -143,21 +143,21 @@ export async function makeReplicationWorld(
     start() {
       running?.worker.abort()
       epoch++
-      const place = { slot: 0, slots: 1, epoch }
+      const lease = { workerIndex: 0, workerCount: 1, epoch }
       const secrets = { credentials: server.superuser }
       const worker = makeReplicationWorker(
         {
-          ...place,
+          ...lease,
           pipe: world.pipe,
           secrets,
           source: makePostgresAccess(world.source, secrets, { ...context, organizationId: 'organization' }),
           openTables: world.openTables ?? (async () => replicas.open()),
-          store: store.of(place),
-          tables: tables.of(place),
+          store: store.of(lease),
+          tables: tables.of(lease),
           egress: loopbackEgress,
           context,
           log: new Log('silent'),
-          tell: (status) => statuses.push(status),
+          report: (status) => statuses.push(status),
         },
         { times: { ...times, ...world.times } },
       )
@@ -187,7 +187,7 @@ export async function makeReplicationWorld(
       const deadlineMs = performance.now() + longestMs
       while (!(await isSo())) {
         const status = statuses.at(-1)
-        assert.ok(performance.now() < deadlineMs, `${what} has not come to pass; ${JSON.stringify(status)}`)
+        assert.ok(performance.now() < deadlineMs, `${what} did not happen; ${JSON.stringify(status)}`)
         await sleep(10)
       }
     },

@@ -1,5 +1,5 @@
-// The blob service of Azure in this process, as far as a source reads from it: keys and signatures are checked, lists have
-// pages, and parts of blobs can be read. Written from the documentation of the service, and from nothing that the client does.
+// Fake Azure Blob Storage in this process, as far as sources use it: keys and signatures are checked, lists have pages, and blobs have
+// ranges. Written from the service documentation, independently of the client.
 import { createHmac, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +24,7 @@ export class Refused extends Error {
   }
 }
 
-/** What is refused is said as Azure says it. */
+/** Becomes an error response of Azure. */
 export function refusing(answer: (request: IncomingMessage, response: ServerResponse) => void): RequestListener {
   return (request, response) => {
     try {
@@ -110,7 +110,7 @@ function assertMay(request: IncomingMessage, url: URL, container: string, needed
   if (!isSignedWith(accountKey, request, url)) throw new Refused(403, 'AuthenticationFailed')
 }
 
-/** By the key of the account, as every service of Azure's storage wants it. */
+/** Shared Key authorization of the Azure Storage services. */
 export function isSignedWith(accountKey: Buffer, request: IncomingMessage, url: URL): boolean {
   const signature = createHmac('sha256', accountKey).update(signedText(request, url)).digest('base64')
   return request.headers.authorization === `SharedKey ${account}:${signature}`
@@ -169,10 +169,10 @@ function list(response: ServerResponse, query: URLSearchParams, blobs: Map<strin
 function read({ method, headers }: IncomingMessage, response: ServerResponse, { bytes, etag, modifiedAt }: Blob): void {
   if (headers['if-match'] !== undefined && headers['if-match'] !== `"${etag}"`)
     throw new Refused(412, 'ConditionNotMet')
-  const told = { etag: `"${etag}"`, 'last-modified': modifiedAt.toUTCString(), 'x-ms-blob-type': 'BlockBlob' }
+  const common = { etag: `"${etag}"`, 'last-modified': modifiedAt.toUTCString(), 'x-ms-blob-type': 'BlockBlob' }
   const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(String(headers['x-ms-range'] ?? headers.range ?? '')) ?? []
   if (from === undefined) {
-    response.writeHead(200, { ...told, 'content-length': bytes.length })
+    response.writeHead(200, { ...common, 'content-length': bytes.length })
     response.end(method === 'HEAD' ? undefined : bytes)
     return
   }
@@ -180,6 +180,6 @@ function read({ method, headers }: IncomingMessage, response: ServerResponse, { 
   if (start >= bytes.length) throw new Refused(416, 'InvalidRange')
   const part = bytes.subarray(start, end)
   const contentRange = `bytes ${start}-${end - 1}/${bytes.length}`
-  response.writeHead(206, { ...told, 'content-length': part.length, 'content-range': contentRange })
+  response.writeHead(206, { ...common, 'content-length': part.length, 'content-range': contentRange })
   response.end(part)
 }

@@ -1,5 +1,5 @@
-// Certificates for servers that tests talk to: of an authority of our own, good or with exactly one thing wrong. Made anew in
-// each run: a key in a repository is a key that somebody trusts by mistake.
+// Test certificates from a private CA: valid ones, and some with one defect each. Generated in each run, so that no key is in the
+// repository.
 import { webcrypto } from 'node:crypto'
 import 'reflect-metadata'
 import * as x509 from '@peculiar/x509'
@@ -11,15 +11,15 @@ export interface Certificate {
 }
 
 export interface Certificates {
-  /** PEM of the authority. */
+  /** PEM of the CA. */
   ca: string
   /** For localhost and 127.0.0.1. */
   server: Certificate
   expired: Certificate
   otherHost: Certificate
-  /** Of a client, by the same authority. */
+  /** A client certificate of the same CA. */
   client: Certificate
-  /** Of an authority that nobody trusts. */
+  /** A client certificate of an untrusted CA. */
   strangeClient: Certificate
 }
 

@@ -1,28 +1,28 @@
-// What every source promises, for the suites of each kind: in `npm test` they run against servers in this process, in
-// `npm run test:real` against the real ones.
+// Helpers of the conformance suites of all sources. `npm test` runs them against servers in this process, `npm run test:real` against
+// real ones.
 import assert from 'node:assert/strict'
 import { Egress } from '../../src/lib/egress.ts'
+import { type ProbeResult, type ProbeStep, probeSteps } from '../../src/source-shapes/probe.ts'
 import {
   type Batch,
   EndOfInput,
   type FailureCode,
   type Positions,
   ProbeFailure,
-  type ProbeResult,
-  type ProbeStep,
-  probeSteps,
   type ReadableSource,
   type ReadLimits,
   type Selection,
   type Source,
 } from '../../src/sources/source.ts'
+import { startStopwatch } from './stopwatch.ts'
 
 export const loopbackEgress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
-/** As in production: nothing on this machine may be reached. */
+/** As in production: loopback addresses are denied. */
 export const strictEgress = new Egress({ allowLoopback: false, deniedAddresses: [] })
 
 export interface Probed extends ProbeResult {
   steps: ProbeStep[]
+  /** By a stopwatch that a busy machine does not affect. */
   durationMs: number
 }
 
@@ -30,21 +30,24 @@ export interface Probing {
   maxRecords?: number
   egress?: Egress
   timeoutMs?: number
-  /** The time counts from its beginning: what comes before takes longer where the machine is busy. */
+  /** `timeoutMs` counts from the beginning of this step: earlier steps take longer on a busy machine. */
   timedStep?: ProbeStep
+  /** Called when a step begins. */
+  onStep?(step: ProbeStep): void
 }
 
 export async function probe(source: Source, probing: Probing = {}): Promise<Probed> {
-  const { maxRecords = 100, egress = loopbackEgress, timeoutMs = 10_000, timedStep } = probing
+  const { maxRecords = 100, egress = loopbackEgress, timeoutMs = 10_000, timedStep, onStep } = probing
   const steps: ProbeStep[] = []
   const timed = new AbortController()
-  const startedAtMs = performance.now()
+  const elapsedMs = startStopwatch()
   const result = await source.probe({
     egress,
     maxRecords,
     signal: AbortSignal.any([timed.signal, AbortSignal.timeout(timedStep ? 30_000 : timeoutMs)]),
     begin: (step) => {
       steps.push(step)
+      onStep?.(step)
       if (step !== timedStep) return
       const limit = AbortSignal.timeout(timeoutMs)
       limit.addEventListener('abort', () => timed.abort(limit.reason), { once: true })
@@ -54,17 +57,17 @@ export async function probe(source: Source, probing: Probing = {}): Promise<Prob
   assert.deepEqual(
     order,
     [...new Set(order)].toSorted((a, b) => a - b),
-    `steps in their order, once: ${steps.join(' ')}`,
+    `steps in order, once: ${steps.join(' ')}`,
   )
-  assert.ok(!steps.includes('fit'), 'fit is not for the source to judge')
-  return { ...result, steps, durationMs: performance.now() - startedAtMs }
+  assert.ok(!steps.includes('fit'), 'the source does not check the destination')
+  return { ...result, steps, durationMs: elapsedMs() }
 }
 
-/** The probe fails at this step for this reason, says what to do, and tells nothing that it must not. */
+/** Asserts that the probe fails with this step and code, has a remedy, and contains none of the secrets. */
 export async function probeFails(
   source: Source,
   expected: { step: ProbeStep; code: FailureCode; field?: string },
-  options: { secrets: string[]; egress?: Egress; timeoutMs?: number; timedStep?: ProbeStep },
+  options: Omit<Probing, 'maxRecords'> & { secrets: string[] },
 ): Promise<ProbeFailure> {
   const { secrets, ...rest } = options
   const failure = await probe(source, { timedStep: expected.step, ...rest }).then(
@@ -76,28 +79,28 @@ export async function probeFails(
   assert.deepEqual({ step, code }, { step: expected.step, code: expected.code }, `${reason}; ${remedy}`)
   if (expected.field !== undefined) assert.equal(field, expected.field)
   assert.ok(reason.length > 10 && remedy.length > 5, `${reason}; ${remedy}`)
-  // Parts of a sentence, as they are put together by whoever tells them.
+  // Parts of a sentence, which the caller joins.
   assert.doesNotMatch(`${reason}\n${remedy}`, /[.;]\s*$|^[A-Z][a-z]/m)
-  const told = `${reason}\n${remedy}\n${failure.message}\n${failure.stack}\n${String(failure.cause ?? '')}`
+  const text = `${reason}\n${remedy}\n${failure.message}\n${failure.stack}\n${String(failure.cause ?? '')}`
   for (const secret of secrets) {
-    assert.ok(secret.length >= 6, 'a secret that is too short is found everywhere')
+    assert.ok(secret.length >= 6, 'a short secret would match by chance')
     for (const form of [
       secret,
       Buffer.from(secret).toString('base64').replace(/=+$/, ''),
       encodeURIComponent(secret),
     ]) {
-      assert.ok(!told.includes(form), 'a secret is told')
+      assert.ok(!text.includes(form), 'a secret is in the text')
     }
   }
   return failure
 }
 
-const unhurried: Omit<ReadLimits, 'signal'> = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
+const defaultLimits: Omit<ReadLimits, 'signal'> = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
 
-/** For a source that has to connect before it can give anything. */
+/** The first read includes connecting. */
 const firstWaitMs = 2_000
 
-/** Reads until a read gives nothing, or the input ends. A range ends, however long a read gives nothing. */
+/** Reads until an empty read, or until the end of a range. */
 export async function readAll(
   source: ReadableSource,
   positions: Positions,
@@ -109,8 +112,8 @@ export async function readAll(
   const batches: Batch[] = []
   try {
     for (;;) {
-      const waitMs = batches.length === 0 ? firstWaitMs : unhurried.waitMs
-      const read = await reader.read({ ...unhurried, waitMs, signal, ...limits })
+      const waitMs = batches.length === 0 ? firstWaitMs : defaultLimits.waitMs
+      const read = await reader.read({ ...defaultLimits, waitMs, signal, ...limits })
       if (read.length === 0 && !selection.until) return { batches, ended: false }
       const partitions = read.map(({ partition }) => partition)
       assert.equal(new Set(partitions).size, partitions.length, 'at most one batch of a partition in a read')
@@ -124,7 +127,7 @@ export async function readAll(
   }
 }
 
-/** Batches of a partition follow one another without a gap. */
+/** Asserts that the batches of each partition are consecutive. */
 export function assertGapless(batches: Batch[]): void {
   const next = new Map<string, string>()
   for (const { partition, from, next: after } of batches) {
@@ -133,7 +136,7 @@ export function assertGapless(batches: Batch[]): void {
   }
 }
 
-/** Where each partition stands after these batches. */
+/** Position of each partition after these batches. */
 export function positionsAfter(batches: Batch[]): Positions {
   return Object.fromEntries(batches.map(({ partition, next }) => [partition, next]))
 }

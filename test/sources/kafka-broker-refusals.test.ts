@@ -1,4 +1,4 @@
-// Our Kafka broker refuses what a real one refuses, in the same way.
+// The fake Kafka broker rejects what a real broker rejects, in the same way.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -34,7 +34,7 @@ after(() => broker.stop())
 
 const makeTopic = (partitions = 1) => newTopic(broker, partitions)
 
-describe('what our Kafka broker refuses', () => {
+describe('the fake Kafka broker rejects', () => {
   it('a wrong password, an unknown user and an unknown mechanism', async () => {
     const { username, password } = broker.user
     for (const mechanism of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const) {
@@ -48,7 +48,7 @@ describe('what our Kafka broker refuses', () => {
     )
   })
 
-  it('a token that is not good, once the client has heard why', async () => {
+  it('an invalid token, after the client has received the error', async () => {
     await connected(
       broker,
       { listener: 'saslPlain', sasl: { mechanism: 'OAUTHBEARER', token: goodToken } },
@@ -66,7 +66,7 @@ describe('what our Kafka broker refuses', () => {
     }
   })
 
-  it('a login where there is none', async () => {
+  it('a login on a listener without SASL', async () => {
     const sasl = { mechanism: 'PLAIN' as const, ...broker.user }
     await refused(
       connected(broker, { listener: 'plain', sasl }, async () => {}),
@@ -74,7 +74,7 @@ describe('what our Kafka broker refuses', () => {
     )
   })
 
-  it('a bare login that is wrong, without a word', async () => {
+  it('an invalid login without Kafka headers, without an error message', async () => {
     const { username, password } = broker.user
     for (const [secret, expected] of [
       [password, 1],
@@ -94,7 +94,7 @@ describe('what our Kafka broker refuses', () => {
     }
   })
 
-  it('requests before the login, and what is no request', async () => {
+  it('requests before the login, and invalid requests', async () => {
     await assert.rejects(
       connected(broker, { listener: 'saslPlain' }, (connection) => call(connection, 'metadata', 12, [], false, false)),
     )
@@ -123,7 +123,7 @@ describe('what our Kafka broker refuses', () => {
     })
   })
 
-  it('what the user may not do', async () => {
+  it('requests without permission', async () => {
     const topic = await makeTopic()
     await broker.produce(topic, asRecords(['secret']))
     await connected(broker, loggedIn(broker.powerlessUser), async (connection) => {
@@ -142,7 +142,7 @@ describe('what our Kafka broker refuses', () => {
     })
   })
 
-  it('offsets that are not there any more, or not yet', async () => {
+  it('offsets that are out of range', async () => {
     const topic = await makeTopic()
     await broker.produce(topic, asRecords(someTexts(5)))
     await connected(broker, {}, async (connection) => {
@@ -155,7 +155,7 @@ describe('what our Kafka broker refuses', () => {
     })
   })
 
-  it('records that were damaged on their way', async () => {
+  it('damaged records', async () => {
     const topic = await makeTopic()
     const request = produceV9.createRequest(1, 1_000, [{ topic, partition: 0, value: Buffer.from('whole') }])
     const damaged = Buffer.from(request.buffer)

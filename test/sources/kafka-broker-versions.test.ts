@@ -1,4 +1,4 @@
-// Our Kafka broker speaks every version of the protocol that it offers.
+// The fake Kafka broker supports every protocol version that it offers.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { apiVersionsV0, type Connection, Writer } from '@platformatic/kafka'
@@ -45,7 +45,7 @@ interface Producing {
   producerEpoch: number
 }
 
-/** A new member is refused once, with the id that it is to come with. */
+/** A new member is rejected once, with the id that it must join with. */
 async function promisedId(joining: Promise<Joined>): Promise<string> {
   const refusal = joining.then(
     () => assert.fail('the member was taken without an id'),
@@ -60,11 +60,11 @@ function commitAsOutsider(connection: Connection, group: string): Promise<unknow
   return call(connection, 'offsetCommit', 9, group, -1, '', null, [{ name: 'topic-1', partitions }])
 }
 
-describe('the versions of our Kafka broker', () => {
+describe('protocol versions of the fake Kafka broker', () => {
   const versions = (first: number, last: number) =>
     Array.from({ length: last - first + 1 }, (_, index) => first + index)
 
-  it('tell the topics and their partitions', async () => {
+  it('describe topics and partitions', async () => {
     const topic = await makeTopic(2)
     await connected(broker, {}, async (connection) => {
       for (const version of versions(0, 12)) {
@@ -88,7 +88,7 @@ describe('the versions of our Kafka broker', () => {
     })
   })
 
-  it('say which versions there are, also to a client that is too new', async () => {
+  it('list the versions, also for a newer client', async () => {
     interface Versions {
       apiKeys: { apiKey: number; minVersion: number; maxVersion: number }[]
     }
@@ -105,7 +105,7 @@ describe('the versions of our Kafka broker', () => {
     })
   })
 
-  it('send clients to the host that is advertised', async () => {
+  it('return the advertised host', async () => {
     broker.advertise?.('broker.example')
     await connected(broker, {}, async (connection) => {
       const { brokers } = await call<MetadataResponse>(connection, 'metadata', 12, [], false, false)
@@ -114,7 +114,7 @@ describe('the versions of our Kafka broker', () => {
     broker.advertise?.('127.0.0.1')
   })
 
-  it('take in a member of a group, and let it go', async () => {
+  it('let a member join and leave a group', async () => {
     await connected(broker, {}, async (connection) => {
       for (const version of versions(0, 9)) {
         const group = `members-${version}`
@@ -153,7 +153,7 @@ describe('the versions of our Kafka broker', () => {
     })
   })
 
-  it('give producers an id, and store nothing twice', async () => {
+  it('assign producer ids, and store repeated batches once', async () => {
     const topic = await makeTopic()
     await connected(broker, {}, async (connection) => {
       const ids = new Set<bigint>()
@@ -221,7 +221,7 @@ describe('the versions of our Kafka broker', () => {
     })
   })
 
-  it('find offsets: the first, the last, and by time', async () => {
+  it('list offsets: earliest, latest, and by timestamp', async () => {
     const topic = await makeTopic()
     for (const compression of ['none', 'lz4'] as const) {
       await broker.produce(
@@ -240,7 +240,7 @@ describe('the versions of our Kafka broker', () => {
     })
   })
 
-  it('keep the offsets of a group that has no members', async () => {
+  it('store offsets of a group without members', async () => {
     const topic = await makeTopic()
     await connected(broker, {}, async (connection) => {
       for (const version of versions(0, 4)) {
@@ -262,15 +262,15 @@ describe('the versions of our Kafka broker', () => {
       }
       const topics = [{ name: topic, partitionIndexes: [0] }]
       for (const version of versions(1, 9)) {
-        const wanted = [{ groupId: 'simple', memberId: null, memberEpoch: -1, topics }]
-        const fetched = await call<object>(connection, 'offsetFetch', version, wanted, false)
-        const told = JSON.stringify(fetched, (_, value) => (typeof value === 'bigint' ? Number(value) : value))
-        assert.match(told, /"committedOffset":9[,}]/, `v${version}`)
+        const requested = [{ groupId: 'simple', memberId: null, memberEpoch: -1, topics }]
+        const fetched = await call<object>(connection, 'offsetFetch', version, requested, false)
+        const text = JSON.stringify(fetched, (_, value) => (typeof value === 'bigint' ? Number(value) : value))
+        assert.match(text, /"committedOffset":9[,}]/, `v${version}`)
       }
     })
   })
 
-  it('make topics, enlarge them, and delete records and topics', async () => {
+  it('create topics, add partitions, and delete records and topics', async () => {
     await connected(broker, {}, async (connection) => {
       for (const version of versions(0, 7)) {
         const name = `made-${version}`

@@ -1,4 +1,4 @@
-// Our Kafka broker is one for clients that know nothing of each other: each gets back what it and the others wrote.
+// Independent clients write to the fake Kafka broker and read from it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -29,7 +29,7 @@ after(() => broker.stop())
 
 const makeTopic = (partitions = 1) => newTopic(broker, partitions)
 
-describe('clients of our Kafka broker', () => {
+describe('clients of the fake Kafka broker', () => {
   const ways: [keyof KafkaListeners, SASLOptions['mechanism'] | 'no login'][] = [
     ['plain', 'no login'],
     ['tls', 'no login'],
@@ -41,7 +41,7 @@ describe('clients of our Kafka broker', () => {
     ['saslTls', 'scram-sha-512'],
   ]
   for (const [listener, mechanism] of ways) {
-    it(`get back what they wrote, by the listener ${listener} with ${mechanism}`, async () => {
+    it(`read what they wrote, through the listener ${listener} with ${mechanism}`, async () => {
       const sasl = mechanism === 'no login' ? {} : { sasl: { mechanism, ...broker.user } as SASLOptions }
       const kafka = kafkajs(broker, listener, sasl)
       const topic = await makeTopic()
@@ -52,7 +52,7 @@ describe('clients of our Kafka broker', () => {
     })
   }
 
-  it('get in with a certificate that the authority signed, and with no other', async () => {
+  it('connect only with a certificate of the CA', async () => {
     const topic = await makeTopic()
     const { ca, client, strangeClient } = broker
     const withKey = (pair: object) =>
@@ -63,7 +63,7 @@ describe('clients of our Kafka broker', () => {
     await assert.rejects(writeByKafkajs(withKey({}), topic, ['none']))
   })
 
-  it('see the certificates that are wrong', async () => {
+  it('see invalid certificates', async () => {
     for (const [listener, code] of [
       ['expired', 'CERT_HAS_EXPIRED'],
       ['otherHost', 'ERR_TLS_CERT_ALTNAME_INVALID'],
@@ -84,7 +84,7 @@ describe('clients of our Kafka broker', () => {
     assert.deepEqual(await readByKafkajs(kafkajs(broker, 'plain'), second, 30), texts)
   })
 
-  it('get every compression as it was written', async () => {
+  it('read every compression as it was written', async () => {
     for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd'] satisfies KafkaCompression[]) {
       const topic = await makeTopic()
       const texts = someTexts(20)
@@ -94,18 +94,18 @@ describe('clients of our Kafka broker', () => {
     }
   })
 
-  it('share the partitions of a topic within a group, and commit how far they are', async () => {
+  it('share the partitions of a topic within a group, and commit offsets', async () => {
     const topic = await makeTopic(2)
     const groupId = `group-of-${topic}`
     const consumers = [0, 1].map(() =>
       kafkajs(broker, 'plain').consumer({ groupId, maxWaitTimeInMs: 50, heartbeatInterval: 50, retry: onceOnly }),
     )
     const { promise: isShared, resolve } = Promise.withResolvers<void>()
-    const shares = new Map<number, number[]>()
+    const assignments = new Map<number, number[]>()
     for (const [index, consumer] of consumers.entries()) {
       consumer.on('consumer.group_join', ({ payload }) => {
-        shares.set(index, payload.memberAssignment[topic] ?? [])
-        if (shares.size === 2 && [...shares.values()].every(({ length }) => length === 1)) resolve()
+        assignments.set(index, payload.memberAssignment[topic] ?? [])
+        if (assignments.size === 2 && [...assignments.values()].every(({ length }) => length === 1)) resolve()
       })
       await consumer.connect()
       await consumer.subscribe({ topic, fromBeginning: true })
@@ -113,7 +113,7 @@ describe('clients of our Kafka broker', () => {
     }
     try {
       await isShared
-      assert.deepEqual([...shares.values()].flat().toSorted(), [0, 1])
+      assert.deepEqual([...assignments.values()].flat().toSorted(), [0, 1])
       await consumers[0]?.commitOffsets([{ topic, partition: 0, offset: '7' }])
       assert.deepEqual(await broker.committedOffsets(groupId), { [`${topic}/0`]: 7 })
     } finally {
@@ -121,7 +121,7 @@ describe('clients of our Kafka broker', () => {
     }
   })
 
-  it('are spared what was written in a transaction that was aborted', async () => {
+  it('do not read records of aborted transactions', async () => {
     const topic = await makeTopic()
     const kafka = kafkajs(broker, 'plain', { retry: { retries: 1 } })
     const producer = kafka.producer({
@@ -158,8 +158,8 @@ describe('clients of our Kafka broker', () => {
   })
 })
 
-describe('a fetch from our Kafka broker', () => {
-  it('keeps to its limits, but always gives the first batch', async () => {
+describe('a fetch from the fake Kafka broker', () => {
+  it('respects its limits, but always returns the first batch', async () => {
     const topic = await makeTopic()
     for (const text of ['a', 'b', 'c']) await broker.produce(topic, asRecords([text.repeat(1_000)]))
     await connected(broker, {}, async (connection) => {
@@ -172,7 +172,7 @@ describe('a fetch from our Kafka broker', () => {
     })
   })
 
-  it('cuts off the last batch where its limit is, as a real broker does', () => {
+  it('truncates the last batch at the limit, as a real broker does', () => {
     const log = new PartitionLog()
     for (const text of ['a', 'b']) log.append(buildBatch([{ value: Buffer.from(text.repeat(1_000)) }], 'none'))
     const read = (maxBytes: number, mustGiveOne: boolean) => log.read(0, 2, maxBytes, mustGiveOne).bytes.length
@@ -183,7 +183,7 @@ describe('a fetch from our Kafka broker', () => {
     assert.equal(read(1, false), 0)
   })
 
-  it('waits for records as long as it is told, and no longer than it must', async () => {
+  it('waits for records up to its wait time, and returns when they arrive', async () => {
     const topic = await makeTopic()
     await connected(broker, {}, async (connection) => {
       const startedAtMs = performance.now()
@@ -197,8 +197,8 @@ describe('a fetch from our Kafka broker', () => {
   })
 })
 
-describe('our Kafka broker, when it stops', () => {
-  it('leaves no client connected, not even one that waits', async () => {
+describe('stopping the fake Kafka broker', () => {
+  it('closes all connections, including waiting ones', async () => {
     const other = await startKafkaBroker()
     await other.createTopic('quiet', 1)
     const silent = connect(Number(other.listeners.tls.split(':')[1]), '127.0.0.1')
@@ -217,7 +217,7 @@ describe('our Kafka broker, when it stops', () => {
     const startedAtMs = performance.now()
     await other.stop()
     await closed
-    // They would wait for a minute.
+    // Otherwise they would wait for a minute.
     assert.ok(performance.now() - startedAtMs < 20_000)
     for (const consumer of consumers) await consumer.disconnect()
   })

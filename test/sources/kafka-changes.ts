@@ -1,4 +1,4 @@
-// Reading a Kafka whose topics change: transactions, deleted keys and records, and partitions that are added.
+// Reading Kafka topics that change: transactions, tombstones, deleted records, and new partitions.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
@@ -24,8 +24,8 @@ import {
 } from './kafka-world.ts'
 
 export function kafkaChanges(running: () => KafkaServer): void {
-  describe('reading what changes', () => {
-    it('passes over what was aborted, and over the marks of transactions', async () => {
+  describe('reading changes', () => {
+    it('skips aborted records and transaction markers', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(3))
       await inTransaction(server, messages(topic, [100, 101]), 'abort')
@@ -37,7 +37,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
         const { batches } = await readAll(source, {}, limits)
         assertGapless(batches)
         assert.deepEqual(idsOf(batches), [0, 1, 2, 3, 4, 5, 6])
-        // Seven records, three that were aborted, and a mark for each transaction.
+        // Seven records, three aborted ones, and a marker for each transaction.
         assert.equal(shortPosition(batches.at(-1)?.next), '13')
       }
       const { samples } = await probe(source)
@@ -47,7 +47,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
       )
     })
 
-    it('goes on after an aborted transaction that nothing follows', async () => {
+    it('moves past an aborted transaction at the end of the log', async () => {
       const server = running()
       const topic = await topicWith(server, [])
       await inTransaction(server, messages(topic, [100, 101]), 'abort')
@@ -57,7 +57,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
       assert.deepEqual((await probe(sourceOf(server, topic))).samples, [{ rows: [], fields: [] }])
     })
 
-    it('passes over deleted keys, and tells the headers', async () => {
+    it('skips tombstones, and returns headers', async () => {
       const server = running()
       const topic = await topicWith(server, [])
       const names = ['trace', '__proto__', 'trace']
@@ -70,8 +70,10 @@ export function kafkaChanges(running: () => KafkaServer): void {
       const { batches } = await readAll(sourceOf(server, topic), {})
       assert.deepEqual(idsOf(batches), [1, 2])
       assert.equal(shortPosition(batches.at(-1)?.next), '3')
-      const told = Object.entries(batches.find(({ records }) => records?.length)?.records?.at(0)?.meta._headers ?? {})
-      assert.deepEqual(told, [
+      const headerValues = Object.entries(
+        batches.find(({ records }) => records?.length)?.records?.at(0)?.meta._headers ?? {},
+      )
+      assert.deepEqual(headerValues, [
         ['trace', ['0 of trace', '2 of trace']],
         ['__proto__', ['1 of __proto__']],
       ])
@@ -80,18 +82,18 @@ export function kafkaChanges(running: () => KafkaServer): void {
     })
 
     for (const strategy of ['from_beginning', 'from_latest'] as const) {
-      it(`notices new partitions, and reads all of them, also ${strategy}`, async () => {
+      it(`finds new partitions, and reads them from the beginning, also ${strategy}`, async () => {
         const server = running()
         const topic = await topicWith(server, [])
-        const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
+        const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
         const config = { ...configOf(server, topic), offset: { strategy } }
-        const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, surroundings)
+        const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, connectOptions)
         const reader = await openKafkaReader(access, {}, { refreshMs: 50 })
         try {
           await growTopic(server, topic, 3)
           await server.produce(topic, jsonRecords(30, 3))
           const batches: Batch[] = []
-          const { signal } = surroundings
+          const { signal } = connectOptions
           while (idsOf(batches).length < 30 && !signal.aborted) {
             batches.push(...(await reader.read({ maxRecords: 100, maxBytes: 100_000, waitMs: 100, signal })))
           }
@@ -106,7 +108,7 @@ export function kafkaChanges(running: () => KafkaServer): void {
       })
     }
 
-    it('tells that the topic was deleted', async () => {
+    it('reports a deleted topic', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(1))
       await withReader(sourceOf(server, topic), {}, async (reader) => {
@@ -122,7 +124,7 @@ export function messages(topic: string, ids: number[]): MessageToProduce[] {
   return ids.map((id) => ({ topic, partition: 0, value: Buffer.from(JSON.stringify({ id })) }))
 }
 
-/** All to one topic. Resolves when the mark of its end is in the log: the broker answers before, and what comes next could be in front of it. */
+/** Produces to one topic. Resolves when the transaction marker is in the log: brokers respond before they write it. */
 export async function inTransaction(
   server: KafkaServer,
   sent: MessageToProduce[],
@@ -153,12 +155,12 @@ async function produce(server: KafkaServer, sent: MessageToProduce[]): Promise<v
   }
 }
 
-/** Resolves when it can be produced to. */
+/** Resolves when the new partitions accept records. */
 export async function growTopic(server: KafkaServer, name: string, count: number): Promise<void> {
-  // Null: the brokers decide who leads them. The types of the library do not know that.
+  // Null lets the brokers assign replicas, which the types of the library do not allow.
   const more = { name, count, assignments: null as never }
   await withAdmin(server, (admin) => admin.createPartitions({ topics: [more] }))
-  // Another one: the first remembers how many there were.
+  // A new client: the first one caches the partition count.
   await withAdmin(server, (admin) => waitForLeaders(admin, name, count))
 }
 

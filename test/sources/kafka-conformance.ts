@@ -1,4 +1,4 @@
-// What the Kafka source promises, against any Kafka: probes that pass, probes that fail and say why, and reading on.
+// Conformance suite for Kafka sources: successful probes, failing probes, and reading.
 import { after, before, describe } from 'node:test'
 import { kafkaChanges } from './kafka-changes.ts'
 import { kafkaFailures } from './kafka-failures.ts'

@@ -1,9 +1,9 @@
-// Probes of a Kafka source that fail: each thing that can be wrong is told apart from all others, and no secret is told.
+// Failing probes of a Kafka source: each cause has its own failure, and no secret is shown.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Egress } from '../../src/lib/egress.ts'
-import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
+import type { KafkaSource } from '../../src/source-shapes/kafka-source.ts'
 import { probe, probeFails, strictEgress } from './conformance.ts'
 import type { KafkaServer, KeyPair, Login } from './kafka-server.ts'
 import { jsonRecords, plaintextContext, sourceOf, strictContext, topicWith } from './kafka-world.ts'
@@ -36,13 +36,13 @@ function describeCredentials(running: () => KafkaServer): void {
   }
 
   for (const authentication of ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const) {
-    it(`tells that ${authentication} refused the password`, () =>
+    it(`reports a password rejected by ${authentication}`, () =>
       failsWith(authentication, { username: running().user.username, password: wrongPassword }))
 
-    it(`tells that ${authentication} does not know the user`, () =>
+    it(`reports a user unknown to ${authentication}`, () =>
       failsWith(authentication, { username: 'nobody-knows-me', password: wrongPassword }))
 
-    it(`tells that the listener takes no login with ${authentication}`, async () => {
+    it(`reports a listener without ${authentication}`, async () => {
       const server = running()
       const source = sourceOf(server, 'any', { config: { authentication, brokers: server.listeners.tls } })
       const expected = { step: 'authenticate', code: 'not_set_up', field: 'authentication' } as const
@@ -56,20 +56,20 @@ function describeCredentials(running: () => KafkaServer): void {
       secrets: { credentials: { certificate, privateKey } },
     })
 
-  it('tells that the client certificate is refused', async () => {
+  it('reports a rejected client certificate', async () => {
     const server = running()
     const expected = { step: 'authenticate', code: 'credentials_refused', field: 'credentials' } as const
     await probeFails(mutual(server, server.strangeClient), expected, { secrets: secretsOf(server) })
   })
 
-  it('tells that the key is not that of the client certificate', async () => {
+  it('reports a key that does not match the client certificate', async () => {
     const server = running()
     const source = mutual(server, { cert: server.client.cert, key: server.strangeClient.key })
     const expected = { step: 'tls', code: 'credentials_refused', field: 'credentials' } as const
     await probeFails(source, expected, { secrets: secretsOf(server) })
   })
 
-  it('tells that a client certificate is wanted', async () => {
+  it('reports that a client certificate is required', async () => {
     const server = running()
     const source = sourceOf(server, 'any', { config: { brokers: server.listeners.mutualTls } })
     const expected = { step: 'authenticate', code: 'credentials_refused', field: 'authentication' } as const
@@ -85,11 +85,11 @@ function describeTopics(running: () => KafkaServer): void {
     const expected = { step: 'describe', code: 'not_found', field: 'topics' } as const
     const { reason } = await probeFails(source, expected, { secrets: secretsOf(server) })
     assert.match(reason, /"no-such-topic"/)
-    // And has not made one by asking.
+    // The request has not created the topic.
     await probeFails(source, expected, { secrets: [] })
   })
 
-  it('names the topic that the user may not see', async () => {
+  it('names the topic that the user may not describe', async () => {
     const server = running()
     const topic = await topicWith(server, jsonRecords(1))
     const source = sourceOf(server, topic, { secrets: { credentials: { ...server.powerlessUser } } })
@@ -109,23 +109,23 @@ function describeTls(running: () => KafkaServer): void {
   ): Promise<void> => {
     const server = running()
     const parts = { config, ...(caCertificate === undefined ? {} : { caCertificate }) }
-    // Also where plaintext would be allowed: a bad certificate is no reason to do without.
+    // Also where plaintext is allowed: an invalid certificate must not cause a downgrade.
     for (const context of [strictContext, plaintextContext]) {
       const source = sourceOf(server, 'any', { ...parts, context })
       await probeFails(source, { step: 'tls', code, field }, { secrets: secretsOf(server) })
     }
   }
 
-  it('tells that the certificate of the broker has expired', () =>
+  it('reports an expired certificate of the broker', () =>
     failsWith({ brokers: running().listeners.expired }, 'certificate_expired', 'brokers'))
 
-  it('tells that the certificate of the broker is of another host', () =>
+  it('reports a certificate of another host', () =>
     failsWith({ brokers: running().listeners.otherHost }, 'certificate_of_other_host', 'brokers'))
 
-  it('tells that nobody trusted has signed the certificate of the broker', () =>
+  it('reports an untrusted certificate of the broker', () =>
     failsWith({}, 'certificate_untrusted', 'caCertificate', null))
 
-  it('tells that caCertificate cannot be read', () =>
+  it('reports an invalid caCertificate', () =>
     failsWith(
       {},
       'certificate_untrusted',
@@ -133,7 +133,7 @@ function describeTls(running: () => KafkaServer): void {
       '-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n',
     ))
 
-  it('tells that the broker speaks no TLS', async () => {
+  it('reports a broker without TLS', async () => {
     const server = running()
     const source = sourceOf(server, 'any', { config: { brokers: server.listeners.saslPlain } })
     const expected = { step: 'tls', code: 'tls_refused', field: 'brokers' } as const
@@ -141,7 +141,7 @@ function describeTls(running: () => KafkaServer): void {
     assert.match(remedy, /PENSTOCK_ALLOW_PLAINTEXT=true/)
   })
 
-  it('never does without TLS where the client certificate is the login', async () => {
+  it('never uses plaintext with MUTUAL_TLS', async () => {
     const server = running()
     const { cert: certificate, key: privateKey } = server.client
     const source = sourceOf(server, 'any', {
@@ -154,7 +154,7 @@ function describeTls(running: () => KafkaServer): void {
 }
 
 function describeWay(running: () => KafkaServer): void {
-  it('tells that nothing listens on the port', async () => {
+  it('reports a closed port', async () => {
     const server = running()
     const brokers = `127.0.0.1:${await closedPort()}`
     const source = sourceOf(server, 'any', { config: { brokers } })
@@ -163,7 +163,7 @@ function describeWay(running: () => KafkaServer): void {
     assert.ok(reason.includes(brokers), reason)
   })
 
-  it('tells how many brokers were tried, and what is wrong with the first', async () => {
+  it('reports how many brokers were tried, and the failure of the first', async () => {
     const server = running()
     const brokers = [
       `127.0.0.1:${await closedPort()}`,
@@ -177,7 +177,7 @@ function describeWay(running: () => KafkaServer): void {
     assert.match(reason, /\b3 brokers\b/)
   })
 
-  it('tells that the host name does not resolve', async () => {
+  it('reports a host name that does not resolve', async () => {
     const server = running()
     const source = sourceOf(server, 'any', { config: { brokers: 'kafka.example:9093' } })
     const expected = { step: 'connect', code: 'host_unknown', field: 'brokers' } as const
@@ -185,20 +185,20 @@ function describeWay(running: () => KafkaServer): void {
     assert.match(reason, /kafka\.example:9093/)
   })
 
-  it('is denied what the egress denies', async () => {
+  it('reports addresses that the egress denies', async () => {
     const server = running()
     const expected = { step: 'connect', code: 'address_denied', field: 'brokers' } as const
     await probeFails(sourceOf(server, 'any'), expected, { secrets: secretsOf(server), egress: strictEgress })
   })
 
-  it('tells that the host never answers, ends in time and leaves nothing open', async () => {
+  it('reports a silent host in time, and closes its connections', async () => {
     const server = running()
     const silent = await startSilent()
     try {
       for (const context of [strictContext, plaintextContext]) {
         const config = { brokers: `127.0.0.1:${silent.port}` }
         const startedAtMs = performance.now()
-        // The step is known only when the TLS has come about, or has not.
+        // The step is known only after the TLS handshake or its timeout.
         const options = { secrets: secretsOf(server), timeoutMs: 1_000, timedStep: 'connect' } as const
         const expected = { step: 'tls', code: 'timed_out', field: 'brokers' } as const
         await probeFails(sourceOf(server, 'any', { config, context }), expected, options)
@@ -212,7 +212,7 @@ function describeWay(running: () => KafkaServer): void {
     }
   })
 
-  it('tells that a server of the web is no Kafka', async () => {
+  it('reports a web server as not Kafka', async () => {
     const server = running()
     const web = await startWeb(200, 'text/plain', 'hello')
     try {
@@ -227,7 +227,7 @@ function describeWay(running: () => KafkaServer): void {
     }
   })
 
-  it('goes nowhere that the brokers send it to and the egress denies', async (test) => {
+  it('does not connect to advertised addresses that the egress denies', async (test) => {
     const server = running()
     if (!server.advertise) return test.skip('this server advertises what it has been started with')
     const topic = await topicWith(server, jsonRecords(1))
@@ -245,12 +245,12 @@ function describeWay(running: () => KafkaServer): void {
     }
   })
 
-  it('ends when it is told to, at any moment', async () => {
+  it('ends when the signal aborts, at any time', async () => {
     const server = running()
     const topic = await topicWith(server, jsonRecords(10))
     for (const afterMs of [0, 1, 3, 5, 10, 20]) {
       const source = sourceOf(server, topic, { config: { authentication: 'SCRAM-SHA-512' } })
-      // On a quick machine the last of them may come too late to fail.
+      // On a fast machine the last ones may finish before they are aborted.
       await probe(source, { timeoutMs: afterMs }).catch((error) => {
         assert.equal(error.code, 'timed_out', error.stack)
       })
@@ -270,18 +270,18 @@ function describeRecords(running: () => KafkaServer): void {
     assert.ok(reason.includes(`offset ${offset} in partition 0 of the topic "${topic}"`), reason)
   }
 
-  it('tells which record is not JSON', () => failsWith('JSONEachRow', '<order id="3"/>'))
+  it('names the record that is not JSON', () => failsWith('JSONEachRow', '<order id="3"/>'))
 
-  it('tells which record is not Avro', () => failsWith('Avro', '{"id":3}'))
+  it('names the record that is not Avro', () => failsWith('Avro', '{"id":3}'))
 
-  it('tells that a format needs a schema registry', async () => {
+  it('reports a format that needs a schema registry', async () => {
     const server = running()
     const topic = await topicWith(server, jsonRecords(1))
     const source = sourceOf(server, topic, { config: { format: 'Protobuf' } })
     await probeFails(source, { step: 'decode', code: 'not_set_up' }, { secrets: secretsOf(server) })
   })
 
-  it('tells that the schema registry cannot be reached', async () => {
+  it('reports an unreachable schema registry', async () => {
     const server = running()
     const topic = await topicWith(server, [{ partition: 0, value: Buffer.from([0, 0, 0, 0, 1, 2]) }])
     const schemaRegistry = { url: `https://127.0.0.1:${await closedPort()}` }

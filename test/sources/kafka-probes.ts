@@ -1,9 +1,9 @@
-// Probes of a Kafka source that pass: every way to log in, every compression, every format, every place to begin.
+// Successful probes of a Kafka source: every login, compression, format and start offset.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import avro from 'avsc'
 import protobuf from 'protobufjs'
-import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
+import type { KafkaSource } from '../../src/source-shapes/kafka-source.ts'
 import type { ReadableSource } from '../../src/sources/source.ts'
 import { type Certificates, makeCertificates } from './certificates.ts'
 import { type Probed, probe } from './conformance.ts'
@@ -15,7 +15,7 @@ import { type SchemaRegistryServer, startSchemaRegistry } from './schema-registr
 const healthyMs = 1_000
 const steps = ['connect', 'tls', 'authenticate', 'describe', 'read', 'decode']
 
-/** Some times, where it takes too long: the machine may be busy; the probe itself is not. */
+/** Repeats slow probes: a real server may share the machine with other tests. */
 async function probeInTime(source: ReadableSource): Promise<Probed> {
   let probed = await probe(source)
   for (let left = 5; left > 0 && probed.durationMs >= healthyMs; left--) probed = await probe(source)
@@ -47,7 +47,7 @@ export function kafkaProbes(running: () => KafkaServer): void {
       })
     }
 
-    it('shows a client certificate in place of a login', async () => {
+    it('uses a client certificate instead of a login', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(5))
       const { cert: certificate, key: privateKey } = server.client
@@ -62,13 +62,13 @@ export function kafkaProbes(running: () => KafkaServer): void {
       assert.ok(probed.durationMs < healthyMs, `${probed.durationMs} ms`)
     })
 
-    it('uses TLS wherever it is offered, also when it could do without', async () => {
+    it('uses TLS where it is offered, also when plaintext is allowed', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(1))
       assert.deepEqual((await probe(sourceOf(server, topic, { context: plaintextContext }))).steps, steps)
     })
 
-    it('trusts the authorities of the operator when the source names none', async () => {
+    it('trusts the CAs of the operator when the source has no caCertificate', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(2))
       const context = { ...strictContext, caCertificates: server.ca }
@@ -76,7 +76,7 @@ export function kafkaProbes(running: () => KafkaServer): void {
       assert.equal(samples[0]?.rows.length, 2)
     })
 
-    it('takes the next broker when the first is not there', async () => {
+    it('uses the next broker when the first is unreachable', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(2))
       const brokers = `127.0.0.1:${await closedPort()},${server.listeners.saslTls}`
@@ -101,7 +101,7 @@ function describeRecords(running: () => KafkaServer): void {
     })
   }
 
-  it('takes records of all partitions of all topics, and no more than it is asked for', async () => {
+  it('samples all partitions of all topics, up to maxRecords', async () => {
     const server = running()
     const first = await topicWith(server, jsonRecords(300, 3), 3)
     const second = await topicWith(server, jsonRecords(10, 1, 1_000))
@@ -115,7 +115,7 @@ function describeRecords(running: () => KafkaServer): void {
     )
   })
 
-  it('tells the fields of the records', async () => {
+  it('returns the fields of the records', async () => {
     const server = running()
     const topic = await topicWith(server, jsonRecords(3))
     const { samples } = await probe(sourceOf(server, topic))
@@ -125,7 +125,7 @@ function describeRecords(running: () => KafkaServer): void {
     ])
   })
 
-  it('begins with the newest records when the source begins with the latest', async () => {
+  it('samples the newest records with from_latest', async () => {
     const server = running()
     const topic = await topicWith(server, jsonRecords(200))
     const config = { offset: { strategy: 'from_latest' as const } }
@@ -133,7 +133,7 @@ function describeRecords(running: () => KafkaServer): void {
     assert.deepEqual(namesOf(samples[0]?.rows), numbers(180, 200))
   })
 
-  it('begins with the first record of the moment that the source says', async () => {
+  it('begins at the timestamp with from_timestamp', async () => {
     const server = running()
     const records = jsonRecords(30).map((record, index) => ({ ...record, timestampMs: minute(index) }))
     const topic = await topicWith(server, [])
@@ -144,7 +144,7 @@ function describeRecords(running: () => KafkaServer): void {
     assert.deepEqual(namesOf(samples[0]?.rows), numbers(20, 30))
   })
 
-  it('is empty when no record is younger than the moment that the source says', async () => {
+  it('is empty when no record is newer than the timestamp', async () => {
     const server = running()
     const topic = await topicWith(server, jsonRecords(3))
     const config = { offset: { strategy: 'from_timestamp' as const, timestamp: '2199-01-01T00:00' } }
@@ -164,7 +164,7 @@ function describeRecords(running: () => KafkaServer): void {
   }
 }
 
-/** Minutes in the recent past: a broker may refuse times that are too old. */
+/** Minutes in the recent past: brokers may reject old timestamps. */
 function minute(index: number): number {
   return Math.floor(Date.now() / 60_000) * 60_000 + (index - 60) * 60_000
 }
@@ -243,7 +243,7 @@ function describeFormats(running: () => KafkaServer): void {
     })
   })
 
-  it('decodes Avro, whose records bring their schema', async () => {
+  it('decodes Avro records that contain their schema', async () => {
     const server = running()
     const values = await Promise.all(rows.map((row) => avroFile(row)))
     const topic = await topicWith(
@@ -255,7 +255,7 @@ function describeFormats(running: () => KafkaServer): void {
   })
 }
 
-/** What stands before a value whose schema is in a registry. */
+/** The header of a value in the format of Confluent. */
 function registered(id: number): Buffer {
   const head = Buffer.alloc(5)
   head.writeInt32BE(id, 1)

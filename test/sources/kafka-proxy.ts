@@ -1,36 +1,35 @@
-// Stands between a client and a listener of Kafka without TLS, and changes what is answered: an older broker, a leader that has
-// moved, a broker that breaks off or talks nonsense.
+// Proxy for a Kafka listener without TLS that changes responses: older versions, moved leaders, broken connections, invalid data.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface Exchange {
   apiKey: number
   apiVersion: number
-  /** How many requests of this kind came before, on all connections. */
+  /** Number of earlier requests with this API key, on all connections. */
   count: number
-  /** The answer, from its correlation id on. */
+  /** The response, starting with its correlation id. */
   answer: Buffer
 }
 
-/** Gives the answer, another one, or what to do in its place. */
+/** Returns the response, another one, or what to do instead. */
 export type Alter = (exchange: Exchange) => Buffer | 'break off' | 'be silent'
 
 export interface KafkaProxy {
   /** host:port. */
   address: string
-  /** Connections that spoke Kafka. */
+  /** Connections with Kafka requests. */
   connectionCount(): number
   stop(): Promise<void>
 }
 
-/** What is advertised is changed to the proxy itself. */
+/** Advertised addresses are replaced by that of the proxy. */
 export async function startKafkaProxy(target: string, alter: Alter): Promise<KafkaProxy> {
   const [host, port] = target.split(':')
   const counts = new Map<number, number>()
   let connectionCount = 0
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
-    const asked = new Map<number, { apiKey: number; apiVersion: number; count: number }>()
+    const pending = new Map<number, { apiKey: number; apiVersion: number; count: number }>()
     const upstream = connect(Number(port), host)
     const end = (): void => {
       client.destroy()
@@ -47,15 +46,15 @@ export async function startKafkaProxy(target: string, alter: Alter): Promise<Kaf
         const apiKey = request.readInt16BE(0)
         const count = counts.get(apiKey) ?? 0
         counts.set(apiKey, count + 1)
-        if (asked.size === 0) connectionCount++
-        asked.set(request.readInt32BE(4), { apiKey, apiVersion: request.readInt16BE(2), count })
+        if (pending.size === 0) connectionCount++
+        pending.set(request.readInt32BE(4), { apiKey, apiVersion: request.readInt16BE(2), count })
         upstream.write(frame(request))
       }, end),
     )
     upstream.on(
       'data',
       splitFrames((answer) => {
-        const request = asked.get(answer.readInt32BE(0))
+        const request = pending.get(answer.readInt32BE(0))
         const altered = request && alter({ ...request, answer: redirect(answer, Number(port), ownPort) })
         if (Buffer.isBuffer(altered)) client.write(frame(altered))
         else if (altered !== 'be silent') end()
@@ -82,7 +81,7 @@ function frame(body: Buffer): Buffer {
   return Buffer.concat([length, body])
 }
 
-/** A port stands after its host, as four bytes. */
+/** The port follows its host, as four bytes. */
 function redirect(answer: Buffer, from: number, to: number): Buffer {
   const host = Buffer.from('127.0.0.1')
   const redirected = Buffer.from(answer)
@@ -93,7 +92,7 @@ function redirect(answer: Buffer, from: number, to: number): Buffer {
   return redirected
 }
 
-/** Ends at what is no request, such as the beginning of TLS. */
+/** Ends at bytes that are not a request, such as a TLS handshake. */
 function splitFrames(take: (body: Buffer) => void, end: () => void): (chunk: Buffer) => void {
   let bytes = Buffer.alloc(0)
   return (chunk) => {
@@ -108,7 +107,7 @@ function splitFrames(take: (body: Buffer) => void, end: () => void): (chunk: Buf
   }
 }
 
-/** An ApiVersions answer of a broker that speaks nothing newer than these versions, by the key of the request. */
+/** ApiVersions response of a broker without newer versions than these, by API key. */
 export function withOlderVersions(answer: Buffer, newest: Record<number, number>): Buffer {
   const older = Buffer.from(answer)
   const count = older.readInt32BE(6)
@@ -119,7 +118,7 @@ export function withOlderVersions(answer: Buffer, newest: Record<number, number>
   return older
 }
 
-/** A proxy for as long as it is used. */
+/** Runs the function with a proxy. */
 export async function throughKafkaProxy(
   target: string,
   alter: Alter,

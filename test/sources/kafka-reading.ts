@@ -1,4 +1,4 @@
-// Reading on from a Kafka: everything exactly once and without a gap, from where it was left, within the limits.
+// Reading from Kafka: every record exactly once without gaps, from given positions, within the limits.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Batch, NotConnected, type Positions, type ReadableSource } from '../../src/sources/source.ts'
@@ -22,7 +22,7 @@ const limits = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
 
 export function kafkaReading(running: () => KafkaServer, stop: () => Promise<void>): void {
   describe('reading', () => {
-    it('gives every record of every partition once, in order and without a gap', async () => {
+    it('returns every record of every partition once, in order and without gaps', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(3_000, 3), 3)
       const other = await topicWith(server, jsonRecords(100, 1, 3_000))
@@ -39,7 +39,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       assert.deepEqual(sorted(idsOf(batches)), numbers(0, 3_100))
     })
 
-    it('tells where a record comes from', async () => {
+    it('returns the metadata of a record', async () => {
       const server = running()
       const timestampMs = Date.now() - 60_000
       const topic = await topicWith(server, [{ partition: 1, key: 'a key', value: Buffer.from('{}'), timestampMs }], 2)
@@ -55,7 +55,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       })
     })
 
-    it('goes on where it was left, after every batch', async () => {
+    it('resumes after every batch', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(40, 2), 2)
       const source = sourceOf(server, topic)
@@ -63,7 +63,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       let positions: Positions = {}
       for (;;) {
         const read = await withReader(source, positions, (reader) =>
-          // Each of them has to connect first.
+          // Each reader connects first.
           reader.read({ ...limits, maxRecords: 7, waitMs: 2_000, signal: AbortSignal.timeout(10_000) }),
         )
         if (read.length === 0) break
@@ -79,7 +79,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       ['records', { maxRecords: 3 }],
       ['bytes', { maxBytes: 100 }],
     ] as const) {
-      it(`gives no more ${what} at once than it is asked for`, async () => {
+      it(`limits the ${what} of a read`, async () => {
         const server = running()
         const topic = await topicWith(server, jsonRecords(60, 3), 3)
         const { batches } = await readAll(sourceOf(server, topic), {}, small)
@@ -93,7 +93,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       })
     }
 
-    it('gives a record alone that is larger than the limit', async () => {
+    it('returns a record larger than the limit alone', async () => {
       const server = running()
       const large = { partition: 0, value: Buffer.from(JSON.stringify({ id: 1, text: 'x'.repeat(5_000) })) }
       const topic = await topicWith(server, [...jsonRecords(1), large, ...jsonRecords(1, 1, 2)])
@@ -104,20 +104,20 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       assert.equal(ofLarge?.records?.length, 1)
     })
 
-    it('gives each partition its turn', async () => {
+    it('reads the partitions in round robin', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(90, 3), 3)
       await withReader(sourceOf(server, topic), {}, async (reader) => {
-        const turns: string[] = []
-        while (turns.length < 6) {
+        const served: string[] = []
+        while (served.length < 6) {
           const read = await reader.read({ ...limits, maxRecords: 2, signal: AbortSignal.timeout(10_000) })
-          turns.push(...read.map(({ partition }) => partition))
+          served.push(...read.map(({ partition }) => partition))
         }
-        assert.equal(new Set(turns.slice(0, 3)).size, 3, turns.join(' '))
+        assert.equal(new Set(served.slice(0, 3)).size, 3, served.join(' '))
       })
     })
 
-    it('waits for records, and gives them when they come', async () => {
+    it('waits for records, and returns them when they arrive', async () => {
       const server = running()
       const topic = await topicWith(server, [])
       await withReader(sourceOf(server, topic), {}, async (reader) => {
@@ -130,7 +130,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       })
     })
 
-    it('stops waiting when the signal says so, and loses nothing by that', async () => {
+    it('stops waiting when the signal aborts, without loss', async () => {
       const server = running()
       const topic = await topicWith(server, [])
       await withReader(sourceOf(server, topic), {}, async (reader) => {
@@ -144,7 +144,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       })
     })
 
-    it('begins at the end when the source begins with the latest, and remembers where that was', async () => {
+    it('begins at the end with from_latest, and stores that position', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(5))
       const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
@@ -166,7 +166,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
     })
 
     for (const strategy of ['from_latest', 'from_timestamp'] as const) {
-      it(`reads all of a partition that was added while nobody read, also ${strategy}`, async () => {
+      it(`reads a partition from its beginning that was added while no reader was open, also ${strategy}`, async () => {
         const server = running()
         const timestampMs = Date.now() - 3_600_000
         const old = jsonRecords(10, 2).map((record) => ({ ...record, timestampMs }))
@@ -179,7 +179,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
         )
         const starts = Object.fromEntries(first.map(({ partition, next }) => [partition, next]))
         assert.deepEqual(shortPositions(starts), { [`${topic}/0`]: '5 of 2', [`${topic}/1`]: '5 of 2' })
-        // As if the second partition had not been there yet.
+        // As if partition 1 had not existed yet.
         const { batches } = await readAll(source, { [`${topic}/0`]: '5 of 1' })
         assert.deepEqual(idsOf(batches), [1, 3, 5, 7, 9])
         const added = batches.find(({ partition }) => partition === `${topic}/1`)
@@ -187,7 +187,7 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       })
     }
 
-    it('tells the brokers how far it is, for whoever looks at the group', async () => {
+    it('commits offsets to the consumer group', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10, 2), 2)
       const consumerGroup = `group-of-${topic}`
@@ -199,9 +199,9 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
       assert.deepEqual(await server.committedOffsets(consumerGroup), { [`${topic}/0`]: 3, [`${topic}/1`]: 5 })
     })
 
-    it('rejects with what only the user can mend', async () => {
+    it('rejects with failures that only the user can fix', async () => {
       const server = running()
-      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
+      const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
       const topic = await topicWith(server, [])
       const failing: [ReadableSource, string][] = [
         [sourceOf(server, 'no-such-topic'), 'not_found'],
@@ -213,11 +213,11 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
         [sourceOf(server, topic, { caCertificate: null }), 'certificate_untrusted'],
       ]
       for (const [source, code] of failing) {
-        await assert.rejects(source.open({}, surroundings), { name: 'ProbeFailure', code })
+        await assert.rejects(source.open({}, connectOptions), { name: 'ProbeFailure', code })
       }
     })
 
-    it('is not connected any more when the server has stopped', async () => {
+    it('rejects with NotConnected when the server has stopped', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(1))
       const source = sourceOf(server, topic)
@@ -227,8 +227,8 @@ export function kafkaReading(running: () => KafkaServer, stop: () => Promise<voi
         await assert.rejects(readIds(reader, 1), NotConnected)
         await assert.rejects(reader.acknowledge({ [`${topic}/0`]: '1' }), NotConnected)
       })
-      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
-      await assert.rejects(source.open({}, surroundings), NotConnected)
+      const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
+      await assert.rejects(source.open({}, connectOptions), NotConnected)
     })
   })
 }

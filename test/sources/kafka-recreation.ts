@@ -1,9 +1,8 @@
-// Reading a Kafka topic that is deleted and created again, or that has lost records: nothing of the new one is passed over, and what was
-// never read is counted.
+// Kafka topics that are recreated or have lost records: no record of the new topic is skipped, and lost records are counted.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tokenOf } from '../../src/runner/delivery.ts'
+import { tokenOf } from '../../src/runner/delivery-token.ts'
 import type { Batch, LostRecords, SourceReader } from '../../src/sources/source.ts'
 import { assertGapless, positionsAfter, readAll } from './conformance.ts'
 import { deleteRecordsBefore, deleteTopic } from './kafka-changes.ts'
@@ -22,11 +21,11 @@ import {
 
 const longestMs = 30_000
 
-/** Resolves when the new one can be produced to. */
+/** Resolves when the new topic accepts records. */
 export async function recreateTopic(server: KafkaServer, name: string, partitions: number): Promise<void> {
   await deleteTopic(server, name)
   const deadlineMs = Date.now() + longestMs
-  // A real broker deletes in the background.
+  // Real brokers delete asynchronously.
   for (;;) {
     try {
       return await server.createTopic(name, partitions)
@@ -52,14 +51,14 @@ async function readSome(reader: SourceReader, recordCount: number): Promise<Batc
 
 export function kafkaRecreation(running: () => KafkaServer): void {
   describe('reading a topic that was deleted and created again', () => {
-    it('reads all of the new one where an earlier version of Penstock has stored the position, without the topic', async () => {
+    it('reads all of the new topic when an earlier version of Penstock stored the position without topic id', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(20, 1), 1)
       const source = sourceOf(server, topic)
       const { batches: first } = await readAll(source, {})
       const [[name, position] = []] = Object.entries(positionsAfter(first))
       const stored = { [name!]: position!.replace(/ in .*$/, '') }
-      // As it was left: nothing is read again.
+      // The position as it was: nothing is read again.
       assert.deepEqual(idsOf((await readAll(source, stored)).batches), [])
       await recreateTopic(server, topic, 1)
       await server.produce(topic, jsonRecords(5, 1, 100))
@@ -72,7 +71,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
     })
 
     for (const strategy of ['from_beginning', 'from_latest'] as const) {
-      it(`reads all of the new one when it was away meanwhile, also ${strategy}`, async () => {
+      it(`reads all of a topic that was recreated while no reader was open, also ${strategy}`, async () => {
         const server = running()
         const topic = await topicWith(server, [], 2)
         const source = sourceOf(server, topic, { config: { offset: { strategy } } })
@@ -87,7 +86,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
         assertGapless([...started, ...first, ...batches])
         const reason = `the topic "${topic}" was deleted and created again, and the new one is read from its beginning`
         assert.deepEqual(lossesOf(batches), [{ reason }, { reason }])
-        // The same offsets are other records: the engine must not take them for repeated ones.
+        // The same offsets are other records, and must not be deduplicated.
         const tokens = [...first, ...batches].map(({ partition, from, next }) =>
           tokenOf('pipe', [{ partition, from, next }]),
         )
@@ -97,7 +96,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
       })
     }
 
-    it('notices it while reading, between two fetches, although the new one is longer', async () => {
+    it('is detected between two fetches, also when the new topic is longer', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10))
       await withReader(sourceOf(server, topic), {}, async (reader) => {
@@ -112,7 +111,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
       })
     })
 
-    it('says how many records of the earlier one were not read, of partitions that are gone too', async () => {
+    it('reports how many records of the earlier topic were not read, including removed partitions', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(90, 3), 3)
       await withReader(sourceOf(server, topic), {}, async (reader) => {
@@ -134,7 +133,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
       })
     })
 
-    it('does not give records of the new one for a range of the earlier one', async () => {
+    it('does not return records of the new topic for a range of the earlier one', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10))
       const source = sourceOf(server, topic)
@@ -156,7 +155,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
   })
 
   describe('reading a topic that has lost records', () => {
-    it('goes on with what is left, and says how many were deleted before they were read', async () => {
+    it('continues after deleted records, and reports how many were lost', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10))
       await deleteRecordsBefore(server, topic, 6n)
@@ -169,7 +168,7 @@ export function kafkaRecreation(running: () => KafkaServer): void {
       assert.deepEqual(lossesOf(batches), [{ reason, records: { atMost: 2 } }])
     })
 
-    it('goes on at the end of a partition that ends before what was read, and says so', async () => {
+    it('continues at the end of a partition that is shorter than the position, and reports it', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(5))
       const { batches: read } = await readAll(sourceOf(server, topic), {})

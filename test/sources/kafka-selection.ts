@@ -1,4 +1,4 @@
-// Reading a part of a Kafka: the partitions of one of several readers, and exactly a range that was read before.
+// Reading a selection: the partitions of one of several readers, and exact ranges.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { makeAccess } from '../../src/sources/kafka/kafka-connection.ts'
@@ -22,7 +22,7 @@ import {
 
 const limits = { maxRecords: 1_000, maxBytes: 1_000_000, waitMs: 200 }
 
-/** Ends, and stands where it was to end. */
+/** Asserts that the read ended at the end of the range. */
 async function readUntil(
   source: ReadableSource,
   positions: Positions,
@@ -37,22 +37,24 @@ async function readUntil(
 }
 
 export function kafkaSelection(running: () => KafkaServer): void {
-  describe('reading a part', () => {
-    it('gives every partition to exactly one of several readers, and each about as many', async () => {
+  describe('reading a selection', () => {
+    it('assigns every partition to exactly one reader, evenly', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(120, 6), 6)
       const source = sourceOf(server, topic)
       for (const count of [1, 2, 3, 5, 8]) {
-        const shares = await Promise.all(
-          numbers(0, count).map(async (index) => (await readAll(source, {}, {}, { share: { index, count } })).batches),
+        const assigned = await Promise.all(
+          numbers(0, count).map(
+            async (index) => (await readAll(source, {}, {}, { assignment: { index, count } })).batches,
+          ),
         )
-        assert.deepEqual(sorted(shares.flatMap(idsOf)), numbers(0, 120))
-        const sizes = shares.map((batches) => new Set(batches.map(({ partition }) => partition)).size)
+        assert.deepEqual(sorted(assigned.flatMap(idsOf)), numbers(0, 120))
+        const sizes = assigned.map((batches) => new Set(batches.map(({ partition }) => partition)).size)
         assert.ok(Math.max(...sizes) - Math.min(...sizes) <= 1, `${sizes}`)
       }
     })
 
-    it('goes on where others left off, when there are more readers or fewer', async () => {
+    it('resumes from positions of other readers, when their number changes', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(60, 6), 6)
       const source = sourceOf(server, topic)
@@ -60,10 +62,10 @@ export function kafkaSelection(running: () => KafkaServer): void {
       const ids: number[] = []
       for (const [round, count] of [1, 3, 2, 1].entries()) {
         const produced = (round + 1) * 60
-        // A reader is given up when nothing comes for a moment, which can be too soon on a busy machine.
+        // On a busy machine, a read can end before records arrive.
         for (let rounds = 0; ids.length < produced && rounds < 20; rounds++) {
           for (const index of numbers(0, count)) {
-            const { batches } = await readAll(source, positions, {}, { share: { index, count } })
+            const { batches } = await readAll(source, positions, {}, { assignment: { index, count } })
             positions = { ...positions, ...positionsAfter(batches) }
             ids.push(...idsOf(batches))
           }
@@ -73,28 +75,28 @@ export function kafkaSelection(running: () => KafkaServer): void {
       assert.deepEqual(sorted(ids), numbers(0, 240))
     })
 
-    it('begins with the latest in each share, also in one that is opened when others have begun', async () => {
+    it('begins at the end of each assignment with from_latest, also when others have begun', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(20, 2), 2)
       const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
       let positions: Positions = {}
       for (const index of [0, 1]) {
-        const { batches } = await readAll(source, positions, {}, { share: { index, count: 2 } })
+        const { batches } = await readAll(source, positions, {}, { assignment: { index, count: 2 } })
         assert.deepEqual(idsOf(batches), [])
         positions = { ...positions, ...positionsAfter(batches) }
       }
       assert.deepEqual(shortPositions(positions), { [`${topic}/0`]: '10 of 2', [`${topic}/1`]: '10 of 2' })
     })
 
-    it('begins at the beginning of a partition that was added while its reader, which had none, was away', async () => {
+    it('reads a partition from its beginning that was added while its reader was closed', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10))
       const source = sourceOf(server, topic, { config: { offset: { strategy: 'from_latest' } } })
       const readBoth = async (positions: Positions): Promise<{ ids: number[]; positions: Positions }> => {
-        const shares = await Promise.all(
-          [0, 1].map((index) => readAll(source, positions, { waitMs: 2_000 }, { share: { index, count: 2 } })),
+        const assigned = await Promise.all(
+          [0, 1].map((index) => readAll(source, positions, { waitMs: 2_000 }, { assignment: { index, count: 2 } })),
         )
-        const batches = shares.flatMap((share) => share.batches)
+        const batches = assigned.flatMap(({ batches }) => batches)
         return { ids: idsOf(batches), positions: { ...positions, ...positionsAfter(batches) } }
       }
       const first = await readBoth({})
@@ -106,25 +108,25 @@ export function kafkaSelection(running: () => KafkaServer): void {
       assert.deepEqual(shortPositions(second.positions), { [`${topic}/0`]: '13 of 1', [`${topic}/1`]: '3 of 1' })
       const until = { [`${topic}/1`]: '3 of 1' }
       assert.deepEqual(await readUntil(source, { [`${topic}/1`]: '1 of 1' }, until), [13, 15])
-      // Whoever has the partitions now.
+      // The reader that has the partitions now.
       await server.produce(topic, jsonRecords(2, 2, 16))
       assert.deepEqual(sorted(idsOf((await readAll(source, second.positions)).batches)), [16, 17])
     })
 
-    it('takes in new partitions of its share from their beginning, and no others', async () => {
+    it('reads new partitions of its assignment from their beginning, and no others', async () => {
       const server = running()
       const topic = await topicWith(server, [])
-      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
+      const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
       const config = { ...configOf(server, topic), offset: { strategy: 'from_latest' as const } }
       const open = (index: number): Promise<SourceReader> => {
-        const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, surroundings)
-        return openKafkaReader(access, {}, { refreshMs: 50, selection: { share: { index, count: 2 } } })
+        const access = makeAccess(config, { credentials: { ...server.user } }, strictContext, connectOptions)
+        return openKafkaReader(access, {}, { refreshMs: 50, selection: { assignment: { index, count: 2 } } })
       }
       const readers = await Promise.all([open(0), open(1)])
       try {
         await growTopic(server, topic, 4)
         await server.produce(topic, jsonRecords(40, 4))
-        const { signal } = surroundings
+        const { signal } = connectOptions
         const found: number[][] = [[], []]
         while (found.flat().length < 40 && !signal.aborted) {
           for (const [index, reader] of readers.entries()) {
@@ -141,7 +143,7 @@ export function kafkaSelection(running: () => KafkaServer): void {
       }
     })
 
-    it('gives exactly a range, however little at a time', async () => {
+    it('reads exactly a range, with any limit', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(40, 2), 2)
       const other = await topicWith(server, jsonRecords(10))
@@ -152,23 +154,23 @@ export function kafkaSelection(running: () => KafkaServer): void {
         const ids = await readUntil(source, from, until, few)
         assert.deepEqual(sorted(ids), [6, 8, 10, 12, 14, 15, 16, 18, 20])
       }
-      const { batches } = await readAll(source, from, {}, { until, share: { index: 1, count: 7 } })
-      assert.equal(idsOf(batches).length, 9, 'whoever has the partitions now')
+      const { batches } = await readAll(source, from, {}, { until, assignment: { index: 1, count: 7 } })
+      assert.equal(idsOf(batches).length, 9, 'the reader that has the partitions now')
     })
 
-    it('ends at once where a range has nothing in it', async () => {
+    it('ends an empty range', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(5))
       for (const until of [{}, { [`${topic}/0`]: '3' }, { [`${topic}/0`]: '2' }]) {
         const signal = AbortSignal.timeout(10_000)
-        const surroundings = { egress: loopbackEgress, signal }
-        const reader = await sourceOf(server, topic).open({ [`${topic}/0`]: '3' }, surroundings, { until })
+        const connectOptions = { egress: loopbackEgress, signal }
+        const reader = await sourceOf(server, topic).open({ [`${topic}/0`]: '3' }, connectOptions, { until })
         await assert.rejects(reader.read({ ...limits, signal }), EndOfInput)
         await reader.close()
       }
     })
 
-    it('comes to the end of a range of what was aborted, and to one that ends within a transaction', async () => {
+    it('reads ranges of aborted records, and ranges that end within a transaction', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(2))
       await inTransaction(server, messages(topic, [100, 101]), 'abort')
@@ -179,18 +181,18 @@ export function kafkaSelection(running: () => KafkaServer): void {
       assert.deepEqual(await readUntil(source, { [name]: '2' }, { [name]: '3' }), [])
       assert.deepEqual(await readUntil(source, { [name]: '3' }, { [name]: '4' }), [])
       assert.deepEqual(await readUntil(source, { [name]: '1' }, { [name]: '6' }), [1, 2])
-      // The mark of the last transaction.
+      // The marker of the last transaction.
       assert.deepEqual(await readUntil(source, { [name]: '7' }, { [name]: '8' }), [])
     })
 
-    it('gives a range of a topic that the source does not name any more', async () => {
+    it('reads a range of a topic that the source no longer names', async () => {
       const server = running()
       const [topic, other] = [await topicWith(server, jsonRecords(5)), await topicWith(server, [])]
       const name = `${topic}/0`
       assert.deepEqual(await readUntil(sourceOf(server, other), { [name]: '1' }, { [name]: '3' }), [1, 2])
     })
 
-    it('gives what is left of a range, and says how many records are not there any more', async () => {
+    it('reads the rest of a range, and reports how many records are gone', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(10))
       await deleteRecordsBefore(server, topic, 6n)
@@ -208,7 +210,7 @@ export function kafkaSelection(running: () => KafkaServer): void {
       assert.deepEqual(await rangeOf(name, '8', '12'), [[8, 9], [{ atMost: 2 }]])
     })
 
-    it('tells how many records wait', async () => {
+    it('returns the lag', async () => {
       const server = running()
       const topic = await topicWith(server, jsonRecords(30, 3), 3)
       const signal = AbortSignal.timeout(20_000)

@@ -1,4 +1,4 @@
-// A Kafka that tests talk to: our own broker in this process, or a real one. What a test asks of it must be true of both.
+// A Kafka server for tests: the fake broker in this process, or a real one. The suites must hold for both.
 
 export interface Login {
   username: string
@@ -20,19 +20,19 @@ export interface KafkaRecord {
   timestampMs?: number
 }
 
-/** host:port by what the listener asks for. */
+/** host:port of each listener. */
 export interface KafkaListeners {
-  /** No TLS, and no login. */
+  /** PLAINTEXT. */
   plain: string
-  /** No TLS; PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. */
+  /** SASL_PLAINTEXT with PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. */
   saslPlain: string
   tls: string
   saslTls: string
-  /** TLS with a certificate of the client, and no login. */
+  /** TLS with a client certificate. */
   mutualTls: string
-  /** As `saslTls`, but the certificate of the server has expired. */
+  /** Like `saslTls`, with an expired server certificate. */
   expired: string
-  /** As `saslTls`, but the certificate is of another host. */
+  /** Like `saslTls`, with the certificate of another host. */
   otherHost: string
 }
 
@@ -40,25 +40,25 @@ export interface KafkaServer {
   /** `our broker`, or `Apache Kafka 4.1.0`. */
   name: string
   listeners: KafkaListeners
-  /** PEM of the authority that signed the certificates of the listeners. */
+  /** PEM of the CA that signed the certificates of the listeners. */
   ca: string
   /** Accepted by `mutualTls`. */
   client: KeyPair
-  /** Not accepted by `mutualTls`. */
+  /** Rejected by `mutualTls`. */
   strangeClient: KeyPair
-  /** Logs in with PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. */
+  /** For PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. */
   user: Login
-  /** May connect, and may read no topic. */
+  /** May connect, but not read any topic. */
   powerlessUser: Login
   createTopic(name: string, partitions: number): Promise<void>
   produce(topic: string, records: KafkaRecord[], compression?: KafkaCompression): Promise<void>
-  /** The host that clients are sent to, in place of 127.0.0.1. Only of our broker. */
+  /** Advertised host; default: 127.0.0.1. Only the fake broker. */
   advertise?(host: string): void
-  /** Removes the batches that lie between these offsets of the first partition. Only of our broker. */
+  /** Removes the batches between these offsets of partition 0. Only the fake broker. */
   compact?(topic: string, firstOffset: number, beforeOffset: number): void
-  /** Forgets the batches from the one with this offset on; gives the offset that the next record has. Only of our broker. */
+  /** Removes the batches from this offset on; returns the next offset. Only the fake broker. */
   truncate?(topic: string, partition: number, offset: number): number
-  /** By `topic/partition`. */
+  /** Keyed by `topic/partition`. */
   committedOffsets(group: string): Promise<Record<string, number>>
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// When a topic that was just made, or grown, can be produced to, and when all that was begun there has ended.
+// Waits until a new topic accepts records, and until its transactions have ended.
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Admin,
@@ -10,7 +10,7 @@ import {
 const timeoutMs = 60_000
 const latest = -1n
 
-/** Resolves when every partition has its leader: until then, a part of what is produced is refused and would be sent again. */
+/** Resolves when every partition has its leader: before, some records are rejected and sent again. */
 export async function waitForLeaders(admin: Admin, name: string, partitions: number): Promise<void> {
   const indexes = Array.from({ length: partitions }, (_, partitionIndex) => ({ partitionIndex, timestamp: latest }))
   const deadlineMs = Date.now() + timeoutMs
@@ -25,7 +25,7 @@ export async function waitForLeaders(admin: Admin, name: string, partitions: num
   }
 }
 
-/** Resolves when no transaction on the first partition is without the mark of its end. */
+/** Resolves when all transactions of partition 0 have their marker. */
 export async function waitForMarks(admin: Admin, name: string): Promise<void> {
   const topics = [{ name, partitions: [{ partitionIndex: 0, timestamp: latest }] }]
   const endOf = async (isolationLevel: FetchIsolationLevelValue): Promise<bigint | undefined> => {

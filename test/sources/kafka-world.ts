@@ -1,7 +1,7 @@
-// What the suites of the Kafka source have in common: sources for a server, topics of their own, and records to put in.
+// Helpers of the Kafka suites: sources for a server, new topics, and records.
 import { randomUUID } from 'node:crypto'
-import type { KafkaSource } from '../../src/pipes/kafka-shapes.ts'
-import type { SourceSecrets } from '../../src/pipes/pipe-source.ts'
+import type { KafkaSource } from '../../src/source-shapes/kafka-source.ts'
+import type { SourceSecrets } from '../../src/source-shapes/source-kind.ts'
 import { makeKafkaSource } from '../../src/sources/kafka/kafka.ts'
 import type { Batch, Positions, ReadableSource, SourceContext, SourceReader } from '../../src/sources/source.ts'
 import { loopbackEgress } from './conformance.ts'
@@ -19,11 +19,11 @@ export interface SourceParts {
   config?: Partial<KafkaSource>
   secrets?: SourceSecrets
   context?: SourceContext
-  /** In place of the authority of the server; null for none. */
+  /** CA certificate; default: that of the server; null: none. */
   caCertificate?: string | null
 }
 
-/** A good source of the topics, unless the parts say otherwise. */
+/** By default a valid source of the topics. */
 export function sourceOf(server: KafkaServer, topics: string, parts: SourceParts = {}): ReadableSource {
   const { secrets = { credentials: { ...server.user } }, context = strictContext } = parts
   return makeKafkaSource(configOf(server, topics, parts), secrets, context)
@@ -60,7 +60,7 @@ export async function topicWith(server: KafkaServer, records: KafkaRecord[], par
   return topic
 }
 
-/** A position without the id of its topic, which is another one each time. */
+/** A position without its topic id, which is different in each run. */
 export function shortPosition(position: string | undefined): string | undefined {
   return position?.replace(/ in [0-9a-f-]{36}/, '')
 }
@@ -88,7 +88,7 @@ export async function withReader<Result>(
   }
 }
 
-/** The first read gives where the partitions begin. */
+/** The first read returns the start of each partition. */
 export async function readStarts(reader: SourceReader): Promise<void> {
   const signal = AbortSignal.timeout(10_000)
   const batches = await reader.read({ maxRecords: 1, maxBytes: 1, waitMs: 0, signal })

@@ -1,5 +1,4 @@
-// A server that speaks HTTP/1.1 and HTTP/2 at the same port, as those of AWS do: with TLS by what the client asks for, without it by
-// the first bytes.
+// A server with HTTP/1.1 and HTTP/2 on the same port, as AWS has: by ALPN with TLS, and by the first bytes without.
 import { createServer as createHttpServer } from 'node:http'
 import {
   createServer as createHttp2Server,
@@ -22,7 +21,7 @@ export interface BothHttp {
 
 export interface BothHttpOptions {
   tls?: Certificate | undefined
-  /** Otherwise HTTP/1.1 is all that it knows. */
+  /** Without it, HTTP/1.1 only. */
   hasHttp2: boolean
 }
 
@@ -46,7 +45,7 @@ export async function startBothHttp({ tls, hasHttp2 }: BothHttpOptions, handle: 
   }
 }
 
-/** The two have the same form of requests and answers, as far as it is used here. */
+/** Requests and responses of both versions have the same interface as far as it is used here. */
 type HandleOfHttp1 = Parameters<typeof createHttpServer>[1]
 
 function secureServer(tls: Certificate, hasHttp2: boolean, handle: Handle): Server {
@@ -69,7 +68,7 @@ function plainServer(hasHttp2: boolean, handle: Handle): Server {
   })
 }
 
-/** Tests break connections off. */
+/** Tests break connections. */
 function quiet<Server extends Http2Server | ReturnType<typeof createSecureServer>>(server: Server): Server {
   server.on('sessionError', () => undefined)
   server.on('session', (session) => session.on('error', () => undefined))

@@ -1,9 +1,9 @@
-// What every Kinesis source promises, against any Kinesis: kinesalite in `npm test`, others in `npm run test:real`.
+// Conformance suite for Kinesis sources: against kinesalite in `npm test`, against others in `npm run test:real`.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import type { KinesisSource } from '../../src/pipes/kinesis-source.ts'
+import type { KinesisSource } from '../../src/source-shapes/kinesis-source.ts'
 import { makeKinesisSource } from '../../src/sources/kinesis/kinesis.ts'
 import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
 import { loopbackEgress, probe, probeFails, strictEgress } from './conformance.ts'
@@ -14,7 +14,7 @@ import { withOperator } from './operator.ts'
 
 export interface KinesisUnderTest {
   server: KinesisServer
-  /** A stream that no other test has. */
+  /** A new stream for this test. */
   newStream(shards?: number): Promise<string>
   source(config: Partial<KinesisSource>, more?: { key?: AccessKey; context?: Partial<SourceContext> }): ReadableSource
 }
@@ -26,7 +26,7 @@ export function jsonRecords(count: number, first = 0): StreamRecord[] {
   }))
 }
 
-/** Runs the suite against what `start` starts. It is stopped at the end. */
+/** Runs the suite against the server, which it stops at the end. */
 export function kinesisConformance(
   start: () => Promise<KinesisServer>,
   { hasReader = true, hasFanOut = false } = {},
@@ -38,10 +38,10 @@ export function kinesisConformance(
     })
     after(() => test.server.stop())
 
-    describe('takes a sample', () => samples(test))
-    describe('tells what is wrong', () => failures(test))
+    describe('samples', () => samples(test))
+    describe('reports failures', () => failures(test))
     describe('assumes a role', () => roles(test))
-    if (hasReader) describe('reads of a stream', () => kinesisSelectionConformance(test))
+    if (hasReader) describe('reads a selection', () => kinesisSelectionConformance(test))
     // Last, because it stops the server.
     if (hasReader) describe('reads', () => kinesisReaderConformance(test))
   })
@@ -58,7 +58,7 @@ function underTest(server: KinesisServer, hasFanOut: boolean): KinesisUnderTest 
       return name
     },
     source(config, { key = server.credentials, context } = {}) {
-      const whole: KinesisSource = {
+      const source: KinesisSource = {
         authentication: 'IAM_USER',
         format: 'JSONEachRow',
         iteratorType: 'TRIM_HORIZON',
@@ -68,7 +68,7 @@ function underTest(server: KinesisServer, hasFanOut: boolean): KinesisUnderTest 
         ...config,
       }
       return makeKinesisSource(
-        whole,
+        source,
         { accessKey: { accessKeyId: key.accessKeyId, secretKey: key.secretKey } },
         {
           organizationId: 'an-organization',
@@ -88,7 +88,7 @@ const numbersOf = (rows: Record<string, unknown>[] | undefined): number[] =>
 const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
 
 function samples(test: KinesisUnderTest): void {
-  it('of all shards, with every step in its order', async () => {
+  it('all shards, with the steps in order', async () => {
     const streamName = await test.newStream(3)
     await test.server.put(streamName, jsonRecords(30))
     const { samples, steps } = await probe(test.source({ streamName }))
@@ -101,31 +101,31 @@ function samples(test: KinesisUnderTest): void {
     )
   })
 
-  it('quickly', async () => {
+  it('without waiting', async () => {
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(100))
-    // The first one loads the client of AWS, and another may share the machine with other tests.
+    // The first run loads the AWS client. A real server may share the machine with other tests.
     const durationsMs = [Infinity]
     for (let run = 0; run < 10 && Math.min(...durationsMs) >= 300; run += 1)
       durationsMs.push((await probe(test.source({ streamName }))).durationMs)
     assert.ok(Math.min(...durationsMs) < 300, `${durationsMs.join(', ')} ms`)
   })
 
-  it('of no more records than are asked for', async () => {
+  it('at most as many records as requested', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(10))
     const { samples } = await probe(test.source({ streamName }), { maxRecords: 3 })
     assert.deepEqual(numbersOf(samples[0]?.rows), range(3))
   })
 
-  it('of what came last, for a pipe that begins with LATEST', async () => {
+  it('the newest records, for a pipe with LATEST', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(10))
     const { samples } = await probe(test.source({ streamName, iteratorType: 'LATEST' }), { maxRecords: 4 })
     assert.deepEqual(numbersOf(samples[0]?.rows), range(4, 6))
   })
 
-  it('of what came at a time or later', async () => {
+  it('records from a timestamp on', async () => {
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(10))
     await wait(1_100)
@@ -135,7 +135,7 @@ function samples(test: KinesisUnderTest): void {
     assert.deepEqual(numbersOf(samples[0]?.rows), range(10, 100))
   })
 
-  it('without rows, of a stream that is empty', async () => {
+  it('an empty stream', async () => {
     const streamName = await test.newStream(2)
     for (const iteratorType of ['TRIM_HORIZON', 'LATEST'] as const) {
       const { samples } = await probe(test.source({ streamName, iteratorType }))
@@ -143,7 +143,7 @@ function samples(test: KinesisUnderTest): void {
     }
   })
 
-  it('of records that are compressed, each in its own way', async () => {
+  it('records with different compressions', async () => {
     const streamName = await test.newStream()
     const [plain, zipped, zstandard] = jsonRecords(3) as [StreamRecord, StreamRecord, StreamRecord]
     await test.server.put(streamName, [
@@ -167,7 +167,7 @@ function failures(test: KinesisUnderTest): void {
     )
   })
 
-  it('an access key that nobody knows', async () => {
+  it('an unknown access key', async () => {
     const key = { accessKeyId: 'AKIANOBODYKNOWSTHIS0', secretKey: 'a-secret-without-a-key' }
     await probeFails(
       test.source({ streamName: await test.newStream() }, { key }),
@@ -176,9 +176,9 @@ function failures(test: KinesisUnderTest): void {
     )
   })
 
-  it('a permission that is missing', async (t) => {
+  it('a missing permission', async (t) => {
     const key = test.server.powerless
-    if (!key) return t.skip('everyone may do everything there')
+    if (!key) return t.skip('the server does not check permissions')
     const streamName = await test.newStream()
     const { remedy } = await probeFails(
       test.source({ streamName }, { key }),
@@ -198,7 +198,7 @@ function failures(test: KinesisUnderTest): void {
     assert.match(remedy, /region/)
   })
 
-  it('records that are not what the format says', async () => {
+  it('records in another format', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, [{ key: 'a', value: Buffer.from('neither {json} nor anything') }])
     for (const format of ['JSONEachRow', 'Avro'] as const) {
@@ -210,7 +210,7 @@ function failures(test: KinesisUnderTest): void {
     }
   })
 
-  it('a record that begins as gzip and goes on as something else', async () => {
+  it('a record with a gzip header and invalid data', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, [{ key: 'a', value: Buffer.from([0x1f, 0x8b, 1, 2, 3, 4]) }])
     const { reason } = await probeFails(
@@ -221,7 +221,7 @@ function failures(test: KinesisUnderTest): void {
     assert.match(reason, /gzip/)
   })
 
-  it('a record that is many in one', async () => {
+  it('an aggregated record', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, [{ key: 'a', value: Buffer.from('f3899ac20a0161', 'hex') }])
     const { remedy } = await probeFails(
@@ -238,12 +238,12 @@ function failures(test: KinesisUnderTest): void {
     const source = test.source({ streamName, format: 'AvroConfluent' })
     const failure = { step: 'decode', code: 'not_set_up', field: 'format' } as const
     await probeFails(source, failure, { secrets: [test.server.credentials.secretKey] })
-    // A pipe says so at once, and not when the first record comes.
-    const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
-    await assert.rejects(source.open({}, surroundings), { name: 'ProbeFailure', ...failure })
+    // A pipe fails when it opens, not at the first record.
+    const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(10_000) }
+    await assert.rejects(source.open({}, connectOptions), { name: 'ProbeFailure', ...failure })
   })
 
-  it('a time that has not come yet', async () => {
+  it('a timestamp in the future', async () => {
     const streamName = await test.newStream()
     const timestamp = Math.floor(Date.now() / 1_000) + 3_600
     await probeFails(
@@ -270,9 +270,9 @@ function roles(test: KinesisUnderTest): void {
       test.source({ streamName, authentication: 'IAM_ROLE', iamRole }, { context: { organizationId, awsEndpoints } })
   }
 
-  it('and reads with what it was given', async (t) => {
+  it('and reads with its credentials', async (t) => {
     const { role } = test.server
-    if (!role) return t.skip('there are no roles there')
+    if (!role) return t.skip('the server has no roles')
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(5))
     await withOperator(role.operator, async () => {
@@ -283,7 +283,7 @@ function roles(test: KinesisUnderTest): void {
 
   it('only for the organization that the role trusts', async (t) => {
     const { role } = test.server
-    if (!role) return t.skip('there are no roles there')
+    if (!role) return t.skip('the server has no roles')
     const streamName = await test.newStream()
     await withOperator(role.operator, async () => {
       const { remedy } = await probeFails(

@@ -1,4 +1,4 @@
-// Frames of application/vnd.amazon.eventstream, as a server makes them: lengths and headers, then the payload, each with a CRC32.
+// Encodes frames of application/vnd.amazon.eventstream: a prelude with lengths, headers and payload, with CRC32 checksums.
 import { crc32 } from 'node:zlib'
 
 export function eventFrame(type: string, payload: object): Buffer {
@@ -24,7 +24,7 @@ function frame(named: Record<string, string>, payload: object): Buffer {
   return Buffer.concat([checked, checksum])
 }
 
-/** A text, which is type 7. */
+/** A header of type 7, which is a string. */
 function header(name: string, value: string): Buffer {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(value.length, 0)

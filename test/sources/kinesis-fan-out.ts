@@ -1,18 +1,18 @@
-// Enhanced fan-out before a Kinesis that has none: consumers, and subscriptions over HTTP/2, which are fed by reading the one behind.
-// Everything else goes on to it as it came, over either HTTP. How it behaves can be changed while it runs.
+// Adds enhanced fan-out to a Kinesis server without it: consumers, and subscriptions over HTTP/2 that are fed by polling the backend.
+// Other requests are forwarded. Its behavior can be changed while it runs.
 import { Agent, request as httpRequest } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { buffer } from 'node:stream/consumers'
 import type { Certificate, Certificates } from './certificates.ts'
 import { startBothHttp } from './kinesis-both-http.ts'
-import { type Consumer, makeConsumerBook } from './kinesis-consumer-book.ts'
+import { type Consumer, makeConsumerRegistry } from './kinesis-consumer-registry.ts'
 import { type KinesisServer, startKinesis } from './kinesis-server.ts'
 import { makeShardFeed, type StartingPosition } from './kinesis-shard-feed.ts'
-import { makeSubscriptions, type SubscriptionManners, usualManners } from './kinesis-subscriptions.ts'
+import { defaultBehavior, makeSubscriptions, type SubscriptionBehavior } from './kinesis-subscriptions.ts'
 import type { CheckedKey } from './signature-check.ts'
 import { claimOf, hasSignedBody, type SignedRequest, signatureFor } from './signature-v4.ts'
 
-export interface AskedOperation {
+export interface RecordedRequest {
   operation: string
   atMs: number
   accessKeyId: string
@@ -21,49 +21,49 @@ export interface AskedOperation {
 }
 
 export interface FanOutSettings {
-  /** Of the consumers that are registered next. */
+  /** For consumers that are registered from now on. */
   activeAfterMs: number
-  /** What the one behind is asked goes on to it when this has resolved. */
+  /** Requests are forwarded to the backend when this resolves. */
   hold(operation: string): Promise<void>
 }
 
-export const usualSettings: FanOutSettings = { activeAfterMs: 0, hold: async () => undefined }
+export const defaultSettings: FanOutSettings = { activeAfterMs: 0, hold: async () => undefined }
 
 export interface FanOutServer {
   endpoint: string
-  manners: SubscriptionManners
-  /** The next requests for these operations are refused, one for each. */
+  behavior: SubscriptionBehavior
+  /** Rejects the next requests for these operations, one each. */
   refusals: { operation: string; code: string; status?: number }[]
-  /** All that were asked for. */
-  asked: AskedOperation[]
+  /** All requests received. */
+  requests: RecordedRequest[]
   consumers: Map<string, Consumer>
   settings: FanOutSettings
   subscriptions(): number
   connections(): number
-  /** In subscriptions. */
+  /** By subscriptions. */
   sentBytes(): number
   stop(): Promise<void>
 }
 
 export interface FanOutOptions {
   tls?: Certificate
-  /** Who may do all of it; otherwise who may read the one behind. */
+  /** Keys with all permissions; default: the credentials of the backend. */
   keys?: CheckedKey[]
   hasHttp2?: boolean
 }
 
 const ownOperations = ['RegisterStreamConsumer', 'DescribeStreamConsumer', 'DeregisterStreamConsumer']
 
-export async function startFanOut(behind: KinesisServer, options: FanOutOptions = {}): Promise<FanOutServer> {
-  const { tls, keys = [{ ...behind.credentials, mayRead: true }], hasHttp2 = true } = options
+export async function startFanOut(backend: KinesisServer, options: FanOutOptions = {}): Promise<FanOutServer> {
+  const { tls, keys = [{ ...backend.credentials, mayRead: true }], hasHttp2 = true } = options
   const agent = new Agent({ keepAlive: true })
-  const book = makeConsumerBook()
-  const feed = makeShardFeed(behind)
-  const manners = { ...usualManners }
-  const subscriptions = makeSubscriptions(feed, manners)
+  const registry = makeConsumerRegistry()
+  const feed = makeShardFeed(backend)
+  const behavior = { ...defaultBehavior }
+  const subscriptions = makeSubscriptions(feed, behavior)
   const refusals: FanOutServer['refusals'] = []
-  const asked: AskedOperation[] = []
-  const settings = { ...usualSettings }
+  const requests: RecordedRequest[] = []
+  const settings = { ...defaultSettings }
 
   const answer = async (request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> => {
     const signed = await signedRequest(request)
@@ -71,7 +71,7 @@ export async function startFanOut(behind: KinesisServer, options: FanOutOptions 
     const body = JSON.parse(Buffer.from(signed.body).toString() || '{}')
     const { ShardId: shard = '', StartingPosition: start, ConsumerARN: consumer = '' } = body
     const accessKeyId = claimOf(signed)?.accessKeyId ?? ''
-    asked.push({ operation, atMs: performance.now(), accessKeyId, ...(start ? { shard, start } : {}) })
+    requests.push({ operation, atMs: performance.now(), accessKeyId, ...(start ? { shard, start } : {}) })
     const index = refusals.findIndex((each) => each.operation === operation)
     const [refusal] = index < 0 ? [] : refusals.splice(index, 1)
     if (refusal) return refuse(response, refusal.code, refusal.status)
@@ -79,57 +79,57 @@ export async function startFanOut(behind: KinesisServer, options: FanOutOptions 
       if (!isSignedWell(signed, keys)) return refuse(response, 'InvalidSignatureException')
     } else {
       await settings.hold(operation)
-      return forward(signed, behind.endpoint, agent, response)
+      return forward(signed, backend.endpoint, agent, response)
     }
     if (operation !== 'SubscribeToShard') {
-      const { status, body: told } = book.answer(operation, body, settings.activeAfterMs)
-      return send(response, status, told)
+      const { status, body: responseBody } = registry.answer(operation, body, settings.activeAfterMs)
+      return send(response, status, responseBody)
     }
-    const { streamName: stream = '' } = book.consumers.get(consumer) ?? {}
+    const { streamName: stream = '' } = registry.consumers.get(consumer) ?? {}
     if (stream === '') return refuse(response, 'ResourceNotFoundException')
     const code = await subscriptions.serve(consumer, { stream, shard, start }, response)
     if (code !== undefined) refuse(response, code)
   }
 
-  const both = await startBothHttp({ tls, hasHttp2 }, (request, response) => {
+  const http = await startBothHttp({ tls, hasHttp2 }, (request, response) => {
     answer(request, response).catch(() => response.destroy())
   })
   return {
-    endpoint: both.url,
-    manners,
+    endpoint: http.url,
+    behavior,
     refusals,
-    asked,
-    consumers: book.consumers,
+    requests,
+    consumers: registry.consumers,
     settings,
     subscriptions: subscriptions.count,
-    connections: both.connections,
+    connections: http.connections,
     sentBytes: subscriptions.sentBytes,
     async stop() {
       await subscriptions.end()
-      await both.stop()
+      await http.stop()
       agent.destroy()
       feed.close()
     },
   }
 }
 
-/** The same as one server. */
+/** Backend and fan-out as one server. */
 export async function startKinesisWithFanOut(tls?: Certificates): Promise<KinesisServer> {
-  const behind = await startKinesis()
-  const front = await startFanOut(behind, tls ? { tls: tls.server } : {})
+  const backend = await startKinesis()
+  const front = await startFanOut(backend, tls ? { tls: tls.server } : {})
   return {
-    ...behind,
-    name: `${behind.name} with fan-out`,
+    ...backend,
+    name: `${backend.name} with fan-out`,
     endpoint: front.endpoint,
     ...(tls ? { ca: tls.ca } : {}),
     async stop() {
       await front.stop()
-      await behind.stop()
+      await backend.stop()
     },
   }
 }
 
-/** As it was signed: the authority of HTTP/2 is the host. */
+/** The request as it was signed: `:authority` of HTTP/2 is the host. */
 async function signedRequest(request: Http2ServerRequest): Promise<SignedRequest> {
   const { method, url } = request
   const named = Object.entries(request.headers).filter(([name]) => !name.startsWith(':'))

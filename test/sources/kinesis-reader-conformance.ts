@@ -1,4 +1,4 @@
-// What the reader of a Kinesis source promises: everything exactly once, in order within a shard, from where it was left.
+// Conformance suite for Kinesis readers: every record exactly once, in order within a shard, from the given positions.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -21,15 +21,15 @@ const numbersOf = (batches: Batch[]): number[] =>
 const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
 const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
 
-/** A shard tells that it has ended with some reads that give nothing. */
-const patient = { waitMs: 700 }
-const endless = 'closed shards have no end there'
+/** The end of a shard can take some empty reads. */
+const longWait = { waitMs: 700 }
+const skipReason = 'closed shards have no end on this server'
 const limits = { maxRecords: 100, maxBytes: 1_000_000, waitMs: 100 }
 
 export function kinesisReaderConformance(test: KinesisUnderTest): void {
-  const surroundings = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+  const connectOptions = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
 
-  it('everything once, of all shards, with what Kinesis says of each record', async () => {
+  it('every record of all shards once, with its metadata', async () => {
     const streamName = await test.newStream(3)
     await test.server.put(streamName, jsonRecords(60))
     const { batches, ended } = await readAll(test.source({ streamName }), {}, { maxRecords: 7 })
@@ -51,12 +51,12 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     }
   })
 
-  it('on from where it was left, and the same again from the same position', async () => {
+  it('from the last position, and the same records again from the same position', async () => {
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(40))
     const source = test.source({ streamName })
-    const reader = await source.open({}, surroundings())
-    const first = await reader.read({ ...limits, maxRecords: 15, signal: surroundings().signal })
+    const reader = await source.open({}, connectOptions())
+    const first = await reader.read({ ...limits, maxRecords: 15, signal: connectOptions().signal })
     await reader.acknowledge(positionsAfter(first))
     await reader.close()
     const { batches: rest } = await readAll(source, positionsAfter(first))
@@ -73,7 +73,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     }
   })
 
-  it('no more bytes than it may, but a record that is larger', async () => {
+  it('at most maxBytes, or a single larger record', async () => {
     const streamName = await test.newStream()
     const large = JSON.stringify({ number: 3, text: 'x'.repeat(5_000) })
     await test.server.put(streamName, [
@@ -91,7 +91,7 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     assert.ok(batches.length >= 5)
   })
 
-  it('records without their compression', async () => {
+  it('decompressed records', async () => {
     const streamName = await test.newStream()
     const broken = Buffer.from([0x1f, 0x8b, 1, 2, 3])
     await test.server.put(streamName, [
@@ -105,40 +105,40 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     assert.deepEqual(values, ['{"number":1}', broken.toString('latin1')])
   })
 
-  it('what comes while it waits', async () => {
+  it('records that arrive while it waits', async () => {
     const streamName = await test.newStream()
-    const reader = await test.source({ streamName }).open({}, surroundings())
+    const reader = await test.source({ streamName }).open({}, connectOptions())
     try {
-      const reading = reader.read({ ...limits, waitMs: 5_000, signal: surroundings().signal })
+      const reading = reader.read({ ...limits, waitMs: 5_000, signal: connectOptions().signal })
       await wait(300)
       await test.server.put(streamName, jsonRecords(1))
       assert.deepEqual(numbersOf(await reading), [0])
-      assert.deepEqual(await reader.read({ ...limits, signal: surroundings().signal }), [])
+      assert.deepEqual(await reader.read({ ...limits, signal: connectOptions().signal }), [])
     } finally {
       await reader.close()
     }
   })
 
-  it('with LATEST only what comes after it was opened', async () => {
+  it('only records that arrive after opening, with LATEST', async () => {
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(10))
     await wait(20)
     const source = test.source({ streamName, iteratorType: 'LATEST' })
-    const reader = await source.open({}, surroundings())
+    const reader = await source.open({}, connectOptions())
     try {
       await wait(20)
       await test.server.put(streamName, jsonRecords(10, 100))
-      const read = await readOn(reader, 10)
+      const read = await readCount(reader, 10)
       assert.deepEqual(sorted(numbersOf(read)), range(10, 100))
       const beginnings = Object.fromEntries(read.toReversed().map(({ partition, from }) => [partition, from]))
       const { batches: again } = await readAll(source, beginnings)
-      assert.deepEqual(sorted(numbersOf(again)), range(10, 100), 'where it began means the same later')
+      assert.deepEqual(sorted(numbersOf(again)), range(10, 100), 'the start position means the same later')
     } finally {
       await reader.close()
     }
   })
 
-  it('with a time only what came then or later', async () => {
+  it('only records from a timestamp on, with AT_TIMESTAMP', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(10))
     await wait(1_100)
@@ -148,8 +148,8 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     assert.deepEqual(numbersOf(batches), range(10, 100))
   })
 
-  it('shards after those that they were split from', async (t) => {
-    if (test.server.keepsClosedShards === false) return t.skip(endless)
+  it('child shards after the parent that was split', async (t) => {
+    if (test.server.keepsClosedShards === false) return t.skip(skipReason)
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(20))
     const source = test.source({ streamName })
@@ -169,14 +169,14 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
       const lastOfParent = batches.findLastIndex(({ partition }) => partition === parent)
       const firstOfChildren = batches.findIndex(({ partition }) => partition !== parent)
       assert.ok(lastOfParent < firstOfChildren)
-      const { batches: more } = await readAll(source, positionsAfter(batches), patient)
+      const { batches: more } = await readAll(source, positionsAfter(batches), longWait)
       assert.deepEqual(numbersOf(more), [])
       assert.ok(!more.some(({ partition }) => partition === parent), 'a shard that has ended is not read again')
     }
   })
 
-  it('a shard after both that were merged into it', async (t) => {
-    if (test.server.keepsClosedShards === false) return t.skip(endless)
+  it('a child shard after both parents that were merged', async (t) => {
+    if (test.server.keepsClosedShards === false) return t.skip(skipReason)
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(20))
     await test.server.merge(streamName, 'shardId-000000000000', 'shardId-000000000001')
@@ -187,14 +187,14 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     assert.ok(batches.slice(merged).every(({ partition }) => partition === 'shardId-000000000002'))
   })
 
-  it('with LATEST also what came out of a shard while nobody read', async (t) => {
-    if (test.server.keepsClosedShards === false) return t.skip(endless)
+  it('child shards created while no reader was open, with LATEST', async (t) => {
+    if (test.server.keepsClosedShards === false) return t.skip(skipReason)
     const streamName = await test.newStream()
     const source = test.source({ streamName, iteratorType: 'LATEST' })
-    const reader = await source.open({}, surroundings())
+    const reader = await source.open({}, connectOptions())
     await wait(20)
     await test.server.put(streamName, jsonRecords(5))
-    const seen = await readOn(reader, 5)
+    const seen = await readCount(reader, 5)
     await reader.close()
     await test.server.split(streamName, seen[0]!.partition)
     await test.server.put(streamName, jsonRecords(20, 5))
@@ -202,9 +202,9 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     assert.deepEqual(sorted(numbersOf(batches)), range(20, 5))
   })
 
-  it('until it is told to stop', async () => {
+  it('until the signal aborts', async () => {
     const streamName = await test.newStream()
-    const reader = await test.source({ streamName }).open({}, surroundings())
+    const reader = await test.source({ streamName }).open({}, connectOptions())
     try {
       const startedAtMs = performance.now()
       const signal = AbortSignal.timeout(150)
@@ -215,45 +215,45 @@ export function kinesisReaderConformance(test: KinesisUnderTest): void {
     }
   })
 
-  it('not with credentials that are refused, nor where nobody listens', async () => {
+  it('nothing with invalid credentials, or from a closed port', async () => {
     const streamName = await test.newStream()
     const key = { ...test.server.credentials, secretKey: 'not-the-secret-of-this-key' }
     await assert.rejects(
-      test.source({ streamName }, { key }).open({}, surroundings()),
+      test.source({ streamName }, { key }).open({}, connectOptions()),
       (error) => error instanceof ProbeFailure && error.code === 'credentials_refused',
     )
     const awsEndpoints = { kinesis: `http://127.0.0.1:${await closedPort()}` }
     const source = test.source({ streamName }, { context: { awsEndpoints } })
-    await assert.rejects(source.open({}, surroundings()), NotConnected)
+    await assert.rejects(source.open({}, connectOptions()), NotConnected)
   })
 
-  it('no longer, once the stream is out of reach', async () => {
+  it('nothing more when the stream becomes unreachable', async () => {
     const streamName = await test.newStream()
-    const reader = await test.source({ streamName }).open({}, surroundings())
+    const reader = await test.source({ streamName }).open({}, connectOptions())
     try {
       await test.server.stop()
-      await assert.rejects(reader.read({ ...limits, signal: surroundings().signal }), NotConnected)
+      await assert.rejects(reader.read({ ...limits, signal: connectOptions().signal }), NotConnected)
     } finally {
       await reader.close()
     }
   })
 }
 
-/** Until so many records have come, however slow the machine is, and a patient read gives nothing more. */
+/** Reads until so many records have arrived and a long read returns nothing more. */
 async function readPast(source: ReadableSource, positions: Positions, count: number): Promise<Batch[]> {
   const endsAtMs = performance.now() + 15_000
   const batches: Batch[] = []
   do {
-    batches.push(...(await readAll(source, { ...positions, ...positionsAfter(batches) }, patient)).batches)
+    batches.push(...(await readAll(source, { ...positions, ...positionsAfter(batches) }, longWait)).batches)
   } while (numbersOf(batches).length < count && performance.now() < endsAtMs)
   return batches
 }
 
-async function readOn(reader: SourceReader, count: number): Promise<Batch[]> {
+async function readCount(reader: SourceReader, count: number): Promise<Batch[]> {
   const batches: Batch[] = []
   while (numbersOf(batches).length < count) {
     const read = await reader.read({ ...limits, waitMs: 10_000, signal: AbortSignal.timeout(20_000) })
-    assert.ok(read.length > 0, 'nothing came')
+    assert.ok(read.length > 0, 'no records arrived')
     batches.push(...read)
   }
   return batches

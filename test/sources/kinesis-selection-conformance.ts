@@ -1,4 +1,4 @@
-// What the reader of a Kinesis source promises of a part: the shards of one of several readers, and exactly a range.
+// Conformance suite for selections of Kinesis readers: the assigned shards, and exact ranges.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type Batch, EndOfInput, type Positions } from '../../src/sources/source.ts'
@@ -14,25 +14,25 @@ const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b
 const positionsBefore = (batches: Batch[]): Positions =>
   Object.fromEntries(batches.toReversed().map(({ partition, from }) => [partition, from]))
 
-/** A shard tells that it has ended with some reads that give nothing. */
-const patient = { waitMs: 700 }
+/** The end of a shard can take some empty reads. */
+const longWait = { waitMs: 700 }
 
 export function kinesisSelectionConformance(test: KinesisUnderTest): void {
-  it('each shard to exactly one of several readers', async () => {
+  it('assigns each shard to exactly one of several readers', async () => {
     const streamName = await test.newStream(4)
     await test.server.put(streamName, jsonRecords(60))
     const source = test.source({ streamName })
     for (const count of [1, 2, 3, 6]) {
-      const shares = await Promise.all(
-        range(count).map(async (index) => (await readAll(source, {}, {}, { share: { index, count } })).batches),
+      const assigned = await Promise.all(
+        range(count).map(async (index) => (await readAll(source, {}, {}, { assignment: { index, count } })).batches),
       )
-      assert.deepEqual(sorted(shares.flatMap(numbersOf)), range(60))
-      const sizes = shares.map((batches) => new Set(batches.map(({ partition }) => partition)).size)
+      assert.deepEqual(sorted(assigned.flatMap(numbersOf)), range(60))
+      const sizes = assigned.map((batches) => new Set(batches.map(({ partition }) => partition)).size)
       assert.ok(Math.max(...sizes) <= Math.ceil(4 / count), `${sizes}`)
     }
   })
 
-  it('exactly a range once more, and ends', async () => {
+  it('reads exactly a range again, and ends', async () => {
     const streamName = await test.newStream(2)
     await test.server.put(streamName, jsonRecords(40))
     const source = test.source({ streamName })
@@ -40,7 +40,7 @@ export function kinesisSelectionConformance(test: KinesisUnderTest): void {
     const some = batches.slice(0, 3)
     for (const few of [{}, { maxRecords: 2 }, { maxBytes: 30 }]) {
       const until = positionsAfter(some)
-      const again = await readAll(source, positionsBefore(some), few, { until, share: { index: 0, count: 5 } })
+      const again = await readAll(source, positionsBefore(some), few, { until, assignment: { index: 0, count: 5 } })
       assert.ok(again.ended)
       assertGapless(again.batches)
       assert.deepEqual(positionsAfter(again.batches), until)
@@ -52,8 +52,8 @@ export function kinesisSelectionConformance(test: KinesisUnderTest): void {
     assert.deepEqual(await readAll(source, behind, {}, { until: before }), { batches: [], ended: true })
   })
 
-  it('a range up to the end of a shard', async (t) => {
-    if (test.server.keepsClosedShards === false) return t.skip('closed shards have no end there')
+  it('reads a range up to the end of a shard', async (t) => {
+    if (test.server.keepsClosedShards === false) return t.skip('closed shards have no end on this server')
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(10))
     const [parent = ''] = (await readAll(test.source({ streamName }), {})).batches.map(({ partition }) => partition)
@@ -61,20 +61,20 @@ export function kinesisSelectionConformance(test: KinesisUnderTest): void {
     await test.server.put(streamName, jsonRecords(10, 10))
     const source = test.source({ streamName })
     const ofParent: Batch[] = []
-    // Where the machine is busy, a read may give nothing before the end is there.
+    // On a busy machine a read can return nothing before the end is there.
     for (let round = 0; round < 10 && ofParent.at(-1)?.next !== 'end'; round++) {
-      const { batches } = await readAll(source, positionsAfter(ofParent), patient)
+      const { batches } = await readAll(source, positionsAfter(ofParent), longWait)
       ofParent.push(...batches.filter(({ partition }) => partition === parent))
     }
     assert.equal(ofParent.at(-1)?.next, 'end')
     const until = positionsAfter(ofParent)
-    const again = await readAll(source, positionsBefore(ofParent), patient, { until })
+    const again = await readAll(source, positionsBefore(ofParent), longWait, { until })
     assert.ok(again.ended)
     assert.deepEqual(numbersOf(again.batches), range(10))
     assert.deepEqual(positionsAfter(again.batches), until)
   })
 
-  it('a range that is not there any more as one that is lost', async () => {
+  it('reports a range that no longer exists as lost', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(5))
     const source = test.source({ streamName })
@@ -86,7 +86,7 @@ export function kinesisSelectionConformance(test: KinesisUnderTest): void {
     const { partition } = first
     const sequences = batches.flatMap(({ records = [] }) => [...records].map(({ meta }) => String(meta._sequence)))
     const isOfRecord = (position: string) => sequences.some((sequence) => position.endsWith(sequence))
-    // Some number their records without gaps: what is between two records is then nothing.
+    // Some servers number records without gaps: then no sequence number lies between two records.
     const gone = [shift(first.next, 1n), shift(second.next, 1n)].filter((position) => !isOfRecord(position))
     assert.ok(gone.length > 0)
     for (const until of gone.map((position) => ({ [partition]: position }))) {
@@ -96,7 +96,7 @@ export function kinesisSelectionConformance(test: KinesisUnderTest): void {
     await assert.rejects(readAll(source, unknown, {}, { until: { 'shardId-000000000077': second.next } }), lost)
   })
 
-  it('how many records wait, when it is known', async () => {
+  it('returns the lag, when it is known', async () => {
     const streamName = await test.newStream()
     await test.server.put(streamName, jsonRecords(5))
     const signal = AbortSignal.timeout(10_000)

@@ -1,5 +1,4 @@
-// A Kinesis that tests talk to: kinesalite in this process behind a check of signatures, or another one. What a test asks of it
-// must be true of both.
+// A Kinesis server for tests: kinesalite in this process behind a signature check, or another one. The suites must hold for all.
 import type { Server } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -30,7 +29,7 @@ export interface StreamRecord {
   value: Uint8Array
 }
 
-/** A role that the operator may assume for one organization, and that may read all streams. */
+/** A role that the operator may assume for one organization; it may read all streams. */
 export interface AssumableRole {
   stsEndpoint: string
   roleArn: string
@@ -56,24 +55,24 @@ export interface KinesisServer extends StreamAdministration {
   region: string
   /** `http://127.0.0.1:port`, or `https://…` */
   endpoint: string
-  /** PEM of the authority that signed its certificate, when it speaks TLS. */
+  /** PEM of the CA that signed its certificate, with TLS. */
   ca?: string
   /** May read all streams. */
   credentials: AccessKey
-  /** Is known, and may do nothing. */
+  /** A valid key without permissions. */
   powerless?: AccessKey
   role?: AssumableRole
-  /** False: a shard that was split or merged has no end, and may even be written to. At AWS it keeps its records, and ends. */
+  /** False: shards that were split or merged never end and accept writes. AWS closes them. */
   keepsClosedShards?: boolean
   stop(): Promise<void>
 }
 
 export interface InProcessOptions {
-  /** Speak TLS. */
+  /** Uses TLS. */
   tls?: { ca: string; server: { cert: string; key: string } }
-  /** All that are good are put here; also those of the role, as they are given. */
+  /** All valid keys are added here, including those issued for the role. */
   keys?: CheckedKey[]
-  /** How long the keys of the role are good. */
+  /** Lifetime of the role's credentials. */
   roleLifetimeMs?: number
 }
 
@@ -86,7 +85,7 @@ export async function startKinesis(options: InProcessOptions = {}): Promise<Kine
   const role = { roleArn: 'arn:aws:iam::123456789012:role/penstock', operator, organizationId: 'org-of-the-role' }
   keys.push({ ...credentials, mayRead: true }, { ...powerless, mayRead: false })
   const store = await startKinesalite()
-  const door = await startSignatureCheck({
+  const proxy = await startSignatureCheck({
     service: 'kinesis',
     region,
     target: store.url,
@@ -100,26 +99,26 @@ export async function startKinesis(options: InProcessOptions = {}): Promise<Kine
     lifetimeMs: roleLifetimeMs,
   })
   const operatorKeys = [{ ...operator, mayRead: true }]
-  const stsDoor = await startSignatureCheck({ service: 'sts', region, target: sts.url, keys: operatorKeys })
+  const stsProxy = await startSignatureCheck({ service: 'sts', region, target: sts.url, keys: operatorKeys })
   const administration = administer(store.url, region, credentials)
   return {
     name: tls ? 'kinesalite with TLS' : 'kinesalite',
     region,
-    endpoint: door.url,
+    endpoint: proxy.url,
     ...(tls ? { ca: tls.ca } : {}),
     credentials,
     powerless,
-    role: { ...role, stsEndpoint: stsDoor.url },
+    role: { ...role, stsEndpoint: stsProxy.url },
     ...administration,
     stop: async () => {
       administration.close()
-      await Promise.all([door.stop(), stsDoor.stop()])
+      await Promise.all([proxy.stop(), stsProxy.stop()])
       await Promise.all([store.stop(), sts.stop()])
     },
   }
 }
 
-/** Streams of any Kinesis, through the client of AWS. Close it when done. */
+/** Manages the streams of any Kinesis server. Close it when done. */
 export function administer(
   endpoint: string,
   region: string,
@@ -129,7 +128,7 @@ export function administer(
     endpoint,
     region,
     credentials: { accessKeyId, secretAccessKey: secretKey },
-    // Its own speaks HTTP/2, which the servers of tests do not.
+    // The SDK's default handler uses HTTP/2, which test servers do not support.
     requestHandler: new NodeHttpHandler(),
   })
   const becomeActive = async (StreamName: string): Promise<void> => {
@@ -184,7 +183,7 @@ type Action = (store: Store, data: Record<string, unknown>, done: Done) => void
 
 async function startKinesalite(): Promise<{ url: string; stop(): Promise<void> }> {
   const require = createRequire(import.meta.url)
-  mendTimestamps(require)
+  patchTimestamps(require)
   const kinesalite = require('kinesalite') as (options: object) => Server
   const server = kinesalite({ createStreamMs: 0, updateStreamMs: 0, deleteStreamMs: 0, shardLimit: 1_000 })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
@@ -198,16 +197,16 @@ async function startKinesalite(): Promise<{ url: string; stop(): Promise<void> }
   }
 }
 
-let isMended = false
+let isPatched = false
 
-/** Kinesalite never answers when it is asked for a time after which there is no record. Kinesis then means the end. */
-function mendTimestamps(require: NodeJS.Require): void {
-  if (isMended) return
-  isMended = true
+/** Kinesalite never answers a request for a timestamp after the last record. Kinesis then starts at the end. */
+function patchTimestamps(require: NodeJS.Require): void {
+  if (isPatched) return
+  isPatched = true
   const path = require.resolve('kinesalite/actions/getShardIterator')
   const original = require(path) as Action
   const { shardIxToHex } = require('kinesalite/db') as { shardIxToHex(index: number): string }
-  const mended: Action = (store, data, done) => {
+  const patched: Action = (store, data, done) => {
     const { StreamName, ShardId, ShardIteratorType, Timestamp } = data
     const seconds = Number(Timestamp)
     if (ShardIteratorType !== 'AT_TIMESTAMP' || seconds * 1_000 > Date.now()) return original(store, data, done)
@@ -226,5 +225,5 @@ function mendTimestamps(require: NodeJS.Require): void {
       })
   }
   const cached = require.cache[path]
-  if (cached) cached.exports = mended
+  if (cached) cached.exports = patched
 }

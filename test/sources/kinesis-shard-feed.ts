@@ -1,4 +1,4 @@
-// What a subscription to a shard sends, read from a Kinesis that has no subscriptions.
+// Event frames of a shard subscription, produced by polling a Kinesis server without enhanced fan-out.
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   GetRecordsCommand,
@@ -11,28 +11,28 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { eventFrame } from './kinesis-event-frames.ts'
 import type { KinesisServer } from './kinesis-server.ts'
 
-/** As it is sent. */
+/** StartingPosition of SubscribeToShard. */
 export interface StartingPosition {
   Type: ShardIteratorType
   SequenceNumber?: string
-  /** Seconds. */
+  /** In seconds. */
   Timestamp?: number
 }
 
-export interface FeedPlace {
+export interface FeedStart {
   stream: string
   shard: string
   start: StartingPosition
 }
 
 export interface ShardFeed {
-  /** Rejects with an error of Kinesis when the shard has no such start. */
-  frames(place: FeedPlace, eventRecords: number, signal: AbortSignal): AsyncGenerator<Buffer>
+  /** Rejects with an error of Kinesis when the starting position is invalid. */
+  frames(from: FeedStart, eventRecords: number, signal: AbortSignal): AsyncGenerator<Buffer>
   close(): void
 }
 
-const lookEveryMs = 25
-/** An event without records, when there is nothing new. */
+const pollIntervalMs = 25
+/** Interval of events without records. */
 const heartbeatMs = 100
 
 export function makeShardFeed({ endpoint, region, credentials }: KinesisServer): ShardFeed {
@@ -41,7 +41,7 @@ export function makeShardFeed({ endpoint, region, credentials }: KinesisServer):
     region,
     credentials: { accessKeyId: credentials.accessKeyId, secretAccessKey: credentials.secretKey },
     requestHandler: new NodeHttpHandler(),
-    // Otherwise it waits with timers that nobody ends.
+    // The SDK's retries wait with timers that cannot be stopped.
     maxAttempts: 1,
   })
   const childrenOf = async (stream: string, shard: string) => {
@@ -57,7 +57,7 @@ export function makeShardFeed({ endpoint, region, credentials }: KinesisServer):
       const first = new GetShardIteratorCommand(iteratorOf(stream, shard, start))
       let { ShardIterator: iterator } = await client.send(first, { abortSignal: signal })
       let continuation = start.SequenceNumber
-      let toldAtMs = -Infinity
+      let sentAtMs = -Infinity
       yield eventFrame('initial-response', {})
       while (!signal.aborted && iterator) {
         const command = new GetRecordsCommand({ ShardIterator: iterator, Limit: eventRecords })
@@ -68,9 +68,9 @@ export function makeShardFeed({ endpoint, region, credentials }: KinesisServer):
         } = await client.send(command, { abortSignal: signal })
         iterator = NextShardIterator
         continuation = Records.at(-1)?.SequenceNumber ?? continuation
-        const isDue = performance.now() - toldAtMs >= heartbeatMs
+        const isDue = performance.now() - sentAtMs >= heartbeatMs
         if (Records.length > 0 || !iterator || isDue) {
-          toldAtMs = performance.now()
+          sentAtMs = performance.now()
           yield eventFrame('SubscribeToShardEvent', {
             Records: Records.map(({ Data = new Uint8Array(), ApproximateArrivalTimestamp, ...more }) => ({
               ...more,
@@ -82,7 +82,7 @@ export function makeShardFeed({ endpoint, region, credentials }: KinesisServer):
             ...(iterator ? {} : { ChildShards: await childrenOf(stream, shard) }),
           })
         }
-        if (Records.length === 0) await wait(lookEveryMs, undefined, { signal }).catch(() => undefined)
+        if (Records.length === 0) await wait(pollIntervalMs, undefined, { signal }).catch(() => undefined)
       }
     },
     close: () => client.destroy(),

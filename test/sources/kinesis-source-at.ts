@@ -1,5 +1,5 @@
-// A Kinesis source for tests that bring a server of their own: at any address, with the access key that startKinesis accepts.
-import type { KinesisSource } from '../../src/pipes/kinesis-source.ts'
+// Creates Kinesis sources for any test server, with the access key that startKinesis accepts.
+import type { KinesisSource } from '../../src/source-shapes/kinesis-source.ts'
 import { makeKinesisSource } from '../../src/sources/kinesis/kinesis.ts'
 import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
 

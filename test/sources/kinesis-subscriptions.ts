@@ -1,26 +1,26 @@
-// Subscriptions to shards, with all that can become of them.
+// Serves shard subscriptions, with the failures that a test configures.
 import { once } from 'node:events'
 import type { Http2ServerResponse } from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
 import { exceptionFrame } from './kinesis-event-frames.ts'
-import type { FeedPlace, ShardFeed } from './kinesis-shard-feed.ts'
+import type { FeedStart, ShardFeed } from './kinesis-shard-feed.ts'
 
-export interface SubscriptionManners {
-  /** A subscription ends after this time, as those of AWS do after five minutes. */
+export interface SubscriptionBehavior {
+  /** Duration of a subscription; five minutes at AWS. */
   endsAfterMs: number
-  /** It breaks in the middle of its frame of this number. */
+  /** The subscription breaks in the middle of this frame. */
   breaksInFrame: number
-  /** Its frame of this number, and what follows, is never sent. */
+  /** This frame and all later ones are never sent. */
   isSilentFrom: number
-  /** What it ends with in place of its third frame. */
+  /** Sent instead of the third frame, as the end. */
   exception: string | undefined
-  /** Another one of the same shard is refused for this time. */
+  /** Another subscription to the same shard is rejected for this time. */
   isTakenForMs: number
-  /** What comes in one event, at most. */
+  /** Most records of one event. */
   eventRecords: number
 }
 
-export const usualManners: SubscriptionManners = {
+export const defaultBehavior: SubscriptionBehavior = {
   endsAfterMs: 300_000,
   breaksInFrame: Infinity,
   isSilentFrom: Infinity,
@@ -30,31 +30,31 @@ export const usualManners: SubscriptionManners = {
 }
 
 export interface Subscriptions {
-  /** Gives the name of the error that it is refused with. Otherwise resolves when it has ended. */
-  serve(consumer: string, place: FeedPlace, response: Http2ServerResponse): Promise<string | undefined>
+  /** Returns the error code if the subscription is rejected. Otherwise resolves when it has ended. */
+  serve(consumer: string, from: FeedStart, response: Http2ServerResponse): Promise<string | undefined>
   count(): number
   sentBytes(): number
-  /** Resolves when nothing of them is left. */
+  /** Resolves when all subscriptions have ended. */
   end(): Promise<void>
 }
 
-export function makeSubscriptions(feed: ShardFeed, manners: SubscriptionManners): Subscriptions {
+export function makeSubscriptions(feed: ShardFeed, behavior: SubscriptionBehavior): Subscriptions {
   const open = new Map<string, AbortController>()
   const running = new Map<AbortController, Promise<void>>()
   const begunAtMs = new Map<string, number>()
   let sentBytes = 0
 
-  const send = async (place: FeedPlace, response: Http2ServerResponse, signal: AbortSignal): Promise<void> => {
+  const send = async (from: FeedStart, response: Http2ServerResponse, signal: AbortSignal): Promise<void> => {
     let frames = 0
-    for await (const frame of feed.frames(place, manners.eventRecords, signal)) {
+    for await (const frame of feed.frames(from, behavior.eventRecords, signal)) {
       frames += 1
-      if (frames >= manners.isSilentFrom) await once(signal, 'abort')
+      if (frames >= behavior.isSilentFrom) await once(signal, 'abort')
       if (signal.aborted) return
-      if (frames >= 3 && manners.exception !== undefined) {
-        response.write(exceptionFrame(manners.exception))
+      if (frames >= 3 && behavior.exception !== undefined) {
+        response.write(exceptionFrame(behavior.exception))
         return
       }
-      if (frames >= manners.breaksInFrame) {
+      if (frames >= behavior.breaksInFrame) {
         response.write(frame.subarray(0, -3))
         await wait(5)
         response.stream.session?.destroy()
@@ -66,17 +66,17 @@ export function makeSubscriptions(feed: ShardFeed, manners: SubscriptionManners)
   }
 
   return {
-    async serve(consumer, place, response) {
-      const key = `${consumer} ${place.shard}`
-      if (performance.now() - (begunAtMs.get(key) ?? -Infinity) < manners.isTakenForMs) return 'ResourceInUseException'
+    async serve(consumer, from, response) {
+      const key = `${consumer} ${from.shard}`
+      if (performance.now() - (begunAtMs.get(key) ?? -Infinity) < behavior.isTakenForMs) return 'ResourceInUseException'
       begunAtMs.set(key, performance.now())
       open.get(key)?.abort()
       const ending = new AbortController()
       open.set(key, ending)
-      const timer = setTimeout(() => ending.abort(), manners.endsAfterMs)
+      const timer = setTimeout(() => ending.abort(), behavior.endsAfterMs)
       response.once('close', () => ending.abort())
       if (response.stream.closed) ending.abort()
-      const sending = send(place, response, ending.signal).then(
+      const sending = send(from, response, ending.signal).then(
         () => void response.end(),
         () => response.stream.close(),
       )

@@ -1,11 +1,11 @@
-// Objects in memory, by their keys and with nothing but etags: lists have three of them.
+// Objects in memory, by key, with an etag as their only content: list pages have three objects.
 import assert from 'node:assert/strict'
 import { compareKeys, type ObjectStore, type StoredObject } from '../../src/sources/object-storage/object-store.ts'
 
-const never = (): never => assert.fail('not asked for')
+const never = (): never => assert.fail('unexpected call')
 
 export interface ObjectsInMemory extends ObjectStore {
-  /** After which keys was listed. */
+  /** The `after` keys of all list requests. */
   lists: (string | undefined)[]
 }
 

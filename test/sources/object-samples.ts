@@ -1,9 +1,9 @@
-// The same two rows in every format and compression that objects can have.
+// The same two rows in every format and compression of objects.
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import avsc from 'avsc'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import type { Compression, ObjectFormat } from '../../src/formats/decode/decode.ts'
-import type { Row } from '../../src/sources/source.ts'
+import type { Row } from '../../src/source-shapes/probe.ts'
 
 export const jsonLines = Buffer.from('{"id":1,"name":"one"}\n{"id":2,"name":"two"}\n')
 
@@ -17,7 +17,7 @@ export interface SampleObject {
   rows: Record<string, string>[]
 }
 
-/** The values as text: formats differ in what a number is. */
+/** Values as text: formats differ in their number types. */
 export function asText(rows: Row[]): Record<string, string>[] {
   return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)])))
 }
@@ -57,7 +57,7 @@ function parquetFile(): Uint8Array {
   return new Uint8Array(parquetWriteBuffer({ columnData }))
 }
 
-/** Of `jsonLines`; Node unpacks xz nowhere, and packs it neither. */
+/** xz of `jsonLines`, as bytes: Node has no xz. */
 const xz = Buffer.from(
   '/Td6WFoAAAFpIt42AgAhARYAAAB0L+Wj4AArACNdAD2IiSaBk1Ox5jXOxQ/YyNuDvg9fokAI8yy3dLYN2JZYXFYAAACpXALhAAE7LPA27C6QQpkNAQAAAAABWVo=',
   'base64',

@@ -1,4 +1,4 @@
-// Stores of objects that tests talk to: one in this process, or a real one. What a test asks of them must be true of all.
+// Object stores for tests: one in this process, or a real one. The suites must hold for all.
 import type { AddressInfo } from 'node:net'
 import { buildApp } from 'fauxqs'
 import type { Certificate } from './certificates.ts'
@@ -10,32 +10,32 @@ export interface AccessKeyPair {
 }
 
 export interface BucketOptions {
-  /** Everyone may read what is in it, and list it. */
+  /** Anyone may read and list its objects. */
   isPublic?: boolean
-  /** False: nobody but the owner may list it, even if it is public. */
+  /** False: only the owner may list it, even if it is public. */
   mayBeListed?: boolean
 }
 
-/** Speaks S3, with the bucket in the path. */
+/** An S3 server with path-style URLs. */
 export interface ObjectServer {
   /** `fauxqs`, or `MinIO RELEASE.…`. */
   name: string
-  /** `http://127.0.0.1:port`, or `https://…` where it was asked for. */
+  /** `http://127.0.0.1:port`, or `https://…` with TLS. */
   endpoint: string
   region: string
   accessKey: AccessKeyPair
-  /** Known to the server, and allowed nothing. */
+  /** A known key without permissions. */
   powerless?: AccessKeyPair
-  /** May list every bucket, and read nothing. */
+  /** May list every bucket, and read no object. */
   onlyLists?: AccessKeyPair
-  /** May read every object, and list nothing. */
+  /** May read every object, and list no bucket. */
   onlyReads?: AccessKeyPair
   createBucket(name: string, options?: BucketOptions): Promise<void>
   put(bucket: string, key: string, bytes: Uint8Array): Promise<void>
   stop(): Promise<void>
 }
 
-/** Speaks as the blob service of Azure does. */
+/** A server with the API of Azure Blob Storage. */
 export interface AzureServer {
   /** `Azurite 3.37.0`. */
   name: string
@@ -46,7 +46,7 @@ export interface AzureServer {
   stop(): Promise<void>
 }
 
-/** The same each time: what is stored and what is queued belong to the same people. */
+/** The same keys for objects and queues. */
 export const keyOf = (name: string, limits: Partial<CheckedKey> = {}): CheckedKey => ({
   accessKeyId: `AKIA${name.toUpperCase().padEnd(16, 'X')}`,
   secretKey: `secret-of-${name}/+${name.length}`,
@@ -54,12 +54,12 @@ export const keyOf = (name: string, limits: Partial<CheckedKey> = {}): CheckedKe
   ...limits,
 })
 
-/** What whoever has assumed a role gets. */
+/** Credentials of an assumed role. */
 export interface TemporaryKey extends AccessKeyPair {
   sessionToken: string
 }
 
-/** In this process: a store that lets everyone in, behind a door that checks signatures as Amazon does. */
+/** In this process: a store without access control, behind a signature check. */
 export async function startObjectServer({
   tls,
 }: {

@@ -1,18 +1,18 @@
-// What a probe of objects does wherever the objects are.
+// Conformance suite for probes of object sources, for all stores.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { ObjectStorageSource } from '../../src/pipes/object-storage-source.ts'
+import type { ObjectStorageSource } from '../../src/source-shapes/object-storage-source.ts'
 import type { ReadableSource } from '../../src/sources/source.ts'
 import { probe, probeFails, strictEgress } from './conformance.ts'
 import { asText, sampleObjects } from './object-samples.ts'
 
-/** A store, and how to make sources of what is in it. */
+/** A store, and sources that read from it. */
 export interface ObjectWorld {
-  /** Gives its name. */
+  /** Returns its name. */
   createBucket(): Promise<string>
   put(bucket: string, key: string, bytes: Uint8Array): Promise<void>
   makeSource(bucket: string, pattern: string, more?: Partial<ObjectStorageSource>): ReadableSource
-  /** The field that holds the pattern. */
+  /** The field with the pattern. */
   patternField: 'url' | 'path'
   secrets: string[]
 }
@@ -51,7 +51,7 @@ export function probesObjects(world: () => ObjectWorld): void {
     }
   })
 
-  it('takes the objects that the pattern takes', async () => {
+  it('reads the objects that match the pattern', async () => {
     const keys = ['2024/01/a.json', '2024/01/b.json', '2024/02/a.json', '2025/01/deep/a.json', 'other.json']
     const bucket = await filled(world(), keys)
     const of = (pattern: string) => idsOf(world().makeSource(bucket, pattern))
@@ -64,7 +64,7 @@ export function probesObjects(world: () => ObjectWorld): void {
     assert.deepEqual(await of('2025/'), [3])
   })
 
-  it('finds keys whatever is in them', async () => {
+  it('finds keys with any characters', async () => {
     const keys = ['a b+c.json', 'é/😀 &<>"\'.json', 'per%cent/100%25.json', 'plain,=;@$!()~.json']
     const bucket = await filled(world(), keys)
     for (const [index, key] of keys.entries()) {
@@ -75,7 +75,7 @@ export function probesObjects(world: () => ObjectWorld): void {
     assert.equal((await idsOf(world().makeSource(bucket, '**'))).length, 3)
   })
 
-  it('reads no more rows than it is asked for, and no more than three objects', async () => {
+  it('reads at most maxRecords rows, of at most three objects', async () => {
     const bucket = await filled(world(), ['1', '2', '3', '4'])
     await world().put(bucket, 'many', Buffer.from('{"id":7}\n'.repeat(50)))
     const few = await probe(world().makeSource(bucket, 'many'), { maxRecords: 10 })
@@ -83,7 +83,7 @@ export function probesObjects(world: () => ObjectWorld): void {
     assert.deepEqual(await idsOf(world().makeSource(bucket, '?')), [0, 1, 2])
   })
 
-  it('leaves out empty objects and folders, and is empty when there is nothing else', async () => {
+  it('skips empty objects and folders, and is empty without others', async () => {
     const bucket = await filled(world(), ['data/full'])
     await world().put(bucket, 'data/empty', new Uint8Array())
     assert.deepEqual(await idsOf(world().makeSource(bucket, 'data/*')), [0])
@@ -92,7 +92,7 @@ export function probesObjects(world: () => ObjectWorld): void {
     assert.ok(steps.includes('describe'))
   })
 
-  it('says when no object matches, unless more may come', async () => {
+  it('reports that no object matches, unless the source is continuous', async () => {
     const { makeSource, patternField, secrets } = world()
     const bucket = await filled(world(), ['a.json'])
     const expected = { step: 'describe', code: 'not_found', field: patternField } as const
@@ -103,7 +103,7 @@ export function probesObjects(world: () => ObjectWorld): void {
     assert.deepEqual(samples, [{ rows: [], fields: [] }])
   })
 
-  it('says which object is not what format or compression say', async () => {
+  it('names the object with another format or compression', async () => {
     const { makeSource, secrets } = world()
     const bucket = await filled(world(), [])
     await world().put(bucket, 'page.html', Buffer.from('<html></html>'))
@@ -116,19 +116,19 @@ export function probesObjects(world: () => ObjectWorld): void {
     await probeFails(makeSource(bucket, 'page.html', { compression: 'gzip' }), ofCompression, { secrets })
   })
 
-  it('is quick, and reaches nothing that may not be reached', async () => {
+  it('does not wait, and does not connect to denied addresses', async () => {
     const { makeSource, secrets } = world()
     const bucket = await filled(world(), ['a.json'])
     await probe(makeSource(bucket, '*.json'))
-    // The machine may be busy; the probe itself is not.
+    // A real server may share the machine with other tests.
     const durations = [Infinity]
     for (let run = 0; run < 10 && Math.min(...durations) >= 300; run++)
       durations.push((await probe(makeSource(bucket, '*.json'))).durationMs)
     assert.ok(Math.min(...durations) < 300, `${durations}`)
     const denied = { step: 'connect', code: 'address_denied' } as const
     await probeFails(makeSource(bucket, '*.json'), denied, { secrets, egress: strictEgress })
-    const surroundings = { egress: strictEgress, signal: AbortSignal.timeout(5_000) }
-    const opening = makeSource(bucket, '*.json').open({}, surroundings)
+    const connectOptions = { egress: strictEgress, signal: AbortSignal.timeout(5_000) }
+    const opening = makeSource(bucket, '*.json').open({}, connectOptions)
     await assert.rejects(opening, { name: 'ProbeFailure', code: 'address_denied' })
   })
 }

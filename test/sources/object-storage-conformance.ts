@@ -1,9 +1,9 @@
-// What a source of objects promises, against any server that speaks S3 or as Azure does.
+// Conformance suite for object sources, for all servers with the API of S3 or Azure.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
-import type { ObjectStorageSource } from '../../src/pipes/object-storage-source.ts'
-import type { SourceSecrets } from '../../src/pipes/pipe-source.ts'
+import type { ObjectStorageSource } from '../../src/source-shapes/object-storage-source.ts'
+import type { SourceSecrets } from '../../src/source-shapes/source-kind.ts'
 import { makeObjectStorageSource } from '../../src/sources/object-storage/object-storage.ts'
 import type { ReadableSource, SourceContext } from '../../src/sources/source.ts'
 import { probe, probeFails, readAll } from './conformance.ts'
@@ -48,7 +48,7 @@ export function objectStorageConformance(start: () => Promise<ObjectServer>): vo
 
     probesObjects(() => world)
     readsObjects(() => world)
-    toldApartByS3(() => server)
+    s3Failures(() => server)
   })
 }
 
@@ -69,7 +69,7 @@ function worldOfS3(server: ObjectServer): ObjectWorld {
 
 const noSuchKey = 'the server was started without such a key'
 
-function toldApartByS3(serverNow: () => ObjectServer): void {
+function s3Failures(serverNow: () => ObjectServer): void {
   const rows = [
     { id: 1, name: 'one' },
     { id: 2, name: 'two' },
@@ -84,14 +84,14 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     return { server, bucket, endpoint, accessKey, make, secrets }
   }
 
-  it('tells a bucket that is not there', async () => {
+  it('reports a missing bucket', async () => {
     const { endpoint, accessKey, secrets } = await setUp()
     const source = s3Source(`${endpoint}/${newName()}/*.json`, accessKey)
     const failure = await probeFails(source, { step: 'describe', code: 'not_found', field: 'url' }, { secrets })
     assert.match(failure.reason, /the bucket "penstock-/)
   })
 
-  it('tells a wrong key id and a wrong secret', async () => {
+  it('reports a wrong key id and a wrong secret', async () => {
     const { make, accessKey, secrets } = await setUp()
     const refused = { step: 'authenticate', code: 'credentials_refused', field: 'accessKey' } as const
     const wrongId = { ...accessKey, accessKeyId: 'AKIA0000000000000000' }
@@ -104,7 +104,7 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     })
   })
 
-  it('tells who may do nothing', async (test) => {
+  it('reports a key without permissions', async (test) => {
     const { make, secrets, server } = await setUp()
     const { powerless } = server
     if (!powerless) return test.skip(noSuchKey)
@@ -114,7 +114,7 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     await assert.rejects(readAll(make('*.json', powerless), {}), { name: 'ProbeFailure', code: 'permission_missing' })
   })
 
-  it('tells who may list and not read', async (test) => {
+  it('reports a key that may list but not read', async (test) => {
     const { make, secrets, server } = await setUp()
     if (!server.onlyLists) return test.skip(noSuchKey)
     const missing = { step: 'read', code: 'permission_missing', field: 'accessKey' } as const
@@ -122,7 +122,7 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     assert.match(failure.reason, /s3:GetObject/)
   })
 
-  it('reads the one object that may be read, where nothing may be listed', async (test) => {
+  it('reads one object without the permission to list', async (test) => {
     const { make, secrets, server } = await setUp()
     if (!server.onlyReads) return test.skip(noSuchKey)
     const source = make('a.json', server.onlyReads)
@@ -134,7 +134,7 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     await probeFails(make('*.json', server.onlyReads), missing, { secrets })
   })
 
-  it('reads what is public without a key, and says what is not', async () => {
+  it('reads public objects without a key, and reports private ones', async () => {
     const open = await setUp({ isPublic: true })
     const { samples, steps } = await probe(open.make('*.json', undefined))
     assert.deepEqual(samples[0]!.rows, rows)
@@ -145,14 +145,14 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     await probeFails(closed.make('*.json', undefined), missing, { secrets: closed.secrets })
   })
 
-  it('reads one public object of a bucket that may not be listed', async () => {
+  it('reads one public object of a bucket that cannot be listed', async () => {
     const { make, secrets } = await setUp({ isPublic: true, mayBeListed: false })
     assert.deepEqual((await probe(make('a.json', undefined))).samples[0]!.rows, rows)
     const missing = { step: 'describe', code: 'permission_missing', field: 'authentication' } as const
     await probeFails(make('*.json', undefined), missing, { secrets })
   })
 
-  it("finds the region of a bucket of Amazon's, and tells a wrong one", async () => {
+  it('finds the region of an Amazon S3 bucket, and reports a wrong one', async () => {
     const { bucket, endpoint, accessKey, secrets, server } = await setUp()
     const elsewhere = { ...plainContext, allowPlaintext: false, awsEndpoints: { s3: endpoint } }
     const { samples } = await probe(s3Source(`s3://${bucket}/*.json`, accessKey, {}, elsewhere))
@@ -163,7 +163,7 @@ function toldApartByS3(serverNow: () => ObjectServer): void {
     const wrong = { step: 'describe', code: 'wrong_region', field: 'url' } as const
     const failure = await probeFails(inRegion('ap-south-1'), wrong, { secrets })
     assert.match(`${failure.reason} ${failure.remedy}`, new RegExp(server.region))
-    assert.ok(!failure.reason.includes('127.0.0.1'), 'the address of the operator is not told')
+    assert.ok(!failure.reason.includes('127.0.0.1'), 'the endpoint of the operator is not shown')
   })
 }
 
@@ -179,7 +179,7 @@ export function azureConformance(start: () => Promise<AzureServer>): void {
 
     probesObjects(() => world)
     readsObjects(() => world)
-    toldApartByAzure(
+    azureFailures(
       () => server,
       () => world,
     )
@@ -213,8 +213,8 @@ function worldOfAzure(server: AzureServer): ObjectWorld {
   }
 }
 
-function toldApartByAzure(serverNow: () => AzureServer, worldNow: () => ObjectWorld): void {
-  it('tells a container that is not there, or that cannot be', async () => {
+function azureFailures(serverNow: () => AzureServer, worldNow: () => ObjectWorld): void {
+  it('reports a missing container, or an invalid name', async () => {
     const [{ connectionString }, { secrets }] = [serverNow(), worldNow()]
     const missing = { step: 'describe', code: 'not_found', field: 'azureContainerName' } as const
     await probeFails(azureSource(connectionString, newName(), '*.json'), missing, { secrets })
@@ -222,7 +222,7 @@ function toldApartByAzure(serverNow: () => AzureServer, worldNow: () => ObjectWo
     await probeFails(impossible, { ...missing, step: 'connect' }, { secrets })
   })
 
-  it('tells a wrong key', async () => {
+  it('reports a wrong key', async () => {
     const [{ connectionString }, world] = [serverNow(), worldNow()]
     const container = await world.createBucket()
     const wrongKey = Buffer.alloc(64, 7).toString('base64')
@@ -233,7 +233,7 @@ function toldApartByAzure(serverNow: () => AzureServer, worldNow: () => ObjectWo
     await assert.rejects(readAll(azureSource(wrong, container, '*.json'), {}), { code: 'credentials_refused' })
   })
 
-  it('tells a container that is not public, where no key is to be used', async () => {
+  it('reports a private container without a key', async () => {
     const [{ connectionString }, world] = [serverNow(), worldNow()]
     const container = await world.createBucket()
     const config: ObjectStorageSource = {
@@ -247,7 +247,7 @@ function toldApartByAzure(serverNow: () => AzureServer, worldNow: () => ObjectWo
     await probeFails(source, missing, { secrets: world.secrets })
   })
 
-  it('opens a container with a shared access signature, and tells what it does not allow', async () => {
+  it('reads with a shared access signature, and reports missing permissions', async () => {
     const { BlobServiceClient, ContainerSASPermissions } = await import('@azure/storage-blob')
     const [{ connectionString }, world] = [serverNow(), worldNow()]
     const container = await world.createBucket()

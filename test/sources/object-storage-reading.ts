@@ -1,4 +1,4 @@
-// What a reader of objects does wherever the objects are.
+// Conformance suite for readers of object sources, for all stores.
 import assert from 'node:assert/strict'
 import { buffer } from 'node:stream/consumers'
 import { it } from 'node:test'
@@ -10,7 +10,7 @@ import { filled, idsOf, line, type ObjectWorld } from './object-storage-common.t
 const keysOf = (batches: Batch[]) => batches.map(({ object }) => object!.key)
 
 export function readsObjects(world: () => ObjectWorld): void {
-  it('gives every object once, in order and whole, and ends', async () => {
+  it('returns every object once, in order and completely, and ends', async () => {
     const keys = ['in/a.json', 'in/b.json', 'in/c/d.json']
     const bucket = await filled(world(), keys)
     await world().put(bucket, 'in/b0-empty.json', new Uint8Array())
@@ -35,7 +35,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     await reader.close()
   })
 
-  it('goes on after any position', async () => {
+  it('resumes from any position', async () => {
     const keys = ['a', 'b', 'c', 'd']
     const bucket = await filled(world(), keys)
     const source = world().makeSource(bucket, '*')
@@ -48,7 +48,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     }
   })
 
-  it('goes over pages', { timeout: 60_000 }, async () => {
+  it('lists several pages', { timeout: 60_000 }, async () => {
     const keys = Array.from({ length: 1_003 }, (_, index) => `p/${String(index).padStart(5, '0')}`)
     const bucket = await filled(world(), keys)
     const source = world().makeSource(bucket, 'p/*')
@@ -67,7 +67,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     await reader.close()
   })
 
-  it('of a continuous source, waits for objects that come later', async () => {
+  it('waits for new objects of a continuous source', async () => {
     const bucket = await filled(world(), ['a.json', 'b.json', 'z.txt'])
     const source = world().makeSource(bucket, '*.json', { isContinuous: true })
     const signal = AbortSignal.timeout(15_000)
@@ -79,7 +79,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     const waiting = read(1_000)
     await world().put(bucket, 'c.json', line(3))
     const early = await waiting
-    // It may have looked before the object was there.
+    // It may have listed the bucket before the object existed.
     const came = early.length > 0 ? early : await read(0)
     assert.deepEqual(keysOf(came), ['c.json'])
     assertGapless([...first, ...came])
@@ -90,7 +90,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     assert.deepEqual([batches, ended], [[], false])
   })
 
-  it('gives every object to one of several readers, also when their number changes', async () => {
+  it('assigns every object to one of several readers, also when their number changes', async () => {
     const name = (index: number) => `in/${String(index).padStart(3, '0')}`
     const bucket = await filled(world(), [])
     const source = world().makeSource(bucket, 'in/*')
@@ -99,7 +99,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     for (const [round, count] of [1, 3, 2, 1].entries()) {
       for (let index = 0; index < 8; index++) await world().put(bucket, name(round * 8 + index), line(index))
       for (let index = 0; index < count; index++) {
-        const { batches, ended } = await readAll(source, positions, {}, { share: { index, count } })
+        const { batches, ended } = await readAll(source, positions, {}, { assignment: { index, count } })
         assert.ok(ended)
         assertGapless(batches)
         given.push(...keysOf(batches))
@@ -112,7 +112,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     )
   })
 
-  it('gives exactly a range once more, and says when the last object of it is another one', async () => {
+  it('reads exactly a range again, and reports that its last object has changed', async () => {
     const bucket = await filled(world(), ['a', 'b', 'c', 'd'])
     const source = world().makeSource(bucket, '*', { isContinuous: true })
     const { batches } = await readAll(source, {})
@@ -129,7 +129,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     await assert.rejects(readAll(source, from, {}, { until: gone }), missing)
   })
 
-  it('gives exactly the objects that are asked for by their positions, whatever it takes by now', async () => {
+  it('reads exactly the objects requested by position, whatever the pattern is now', async () => {
     const bucket = await filled(world(), ['a', 'b', 'c', 'd'])
     const { batches } = await readAll(world().makeSource(bucket, '*', { isContinuous: true }), {})
     const [, b, , d] = batches.map(({ next }) => next)
@@ -149,7 +149,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     await assert.rejects(readAll(other, {}, {}, gone), { ...changed, reason: /"dd" was changed or deleted/ })
   })
 
-  it('tells how many objects wait', async () => {
+  it('returns the lag', async () => {
     const bucket = await filled(world(), ['a', 'b', 'c'])
     const signal = AbortSignal.timeout(10_000)
     const reader = await world().makeSource(bucket, '*').open({}, { egress: loopbackEgress, signal })
@@ -162,7 +162,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     await reader.close()
   })
 
-  it('says when an object was changed after it was listed', async () => {
+  it('reports an object that was changed after it was listed', async () => {
     const bucket = await filled(world(), ['a'])
     const source = world().makeSource(bucket, '*')
     const { batches } = await readAll(source, {})
@@ -179,7 +179,7 @@ export function readsObjects(world: () => ObjectWorld): void {
     assert.notEqual(changed.batches[0]!.next, batches[0]!.next, 'other bytes have another position')
   })
 
-  it('gives up when it is told to', async () => {
+  it('ends when the signal aborts', async () => {
     const bucket = await filled(world(), ['a'])
     const source = world().makeSource(bucket, 'nothing*', { isContinuous: true })
     const reader = await source.open({}, { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })

@@ -1,4 +1,4 @@
-// Servers that are not what a source expects: silent ones, closed ports, pages of the web, certificates that are not good.
+// Unexpected servers: silent ones, closed ports, web servers, and invalid certificates.
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -7,9 +7,9 @@ import type { Certificate } from './certificates.ts'
 
 export interface OddServer {
   port: number
-  /** Connections that are open now. */
+  /** Open connections. */
   connections(): number
-  /** How many have come. */
+  /** Connections accepted so far. */
   accepted(): number
   nextAccepted(): Promise<unknown>
   stop(): Promise<void>
@@ -38,17 +38,17 @@ async function listen(server: Server): Promise<OddServer> {
   }
 }
 
-/** Accepts connections, and never says anything. */
+/** Accepts connections, and sends nothing. */
 export function startSilent(): Promise<OddServer> {
   return listen(createServer((socket) => socket.resume()))
 }
 
-/** Answers whatever it hears with these bytes, and hangs up. */
+/** Answers any data with these bytes, and closes the connection. */
 export function startBabbling(text: string): Promise<OddServer> {
   return listen(createServer((socket) => socket.once('data', () => socket.end(text))))
 }
 
-/** A server of the web. */
+/** A web server with a fixed response. */
 export function startWeb(status: number, contentType: string, body: string): Promise<OddServer> {
   return listen(
     createHttpServer((request, response) => {
@@ -58,14 +58,14 @@ export function startWeb(status: number, contentType: string, body: string): Pro
   )
 }
 
-/** Speaks TLS with this certificate, and says nothing more. */
+/** Completes TLS handshakes with this certificate, and sends nothing more. */
 export function startTls(certificate: Certificate): Promise<OddServer> {
   const server = createTlsServer(certificate)
   server.on('tlsClientError', () => undefined)
   return listen(server)
 }
 
-/** A port where nobody listens. */
+/** A port without a listener. */
 export async function closedPort(): Promise<number> {
   const server = await startSilent()
   await server.stop()

@@ -1,4 +1,4 @@
-// The AWS identity that the operator of a Penstock gives it, for as long as a test needs it. Nothing of the machine's own counts.
+// Sets the AWS identity of the operator for a test. The machine's own AWS configuration is ignored.
 import type { AccessKey } from './kinesis-server.ts'
 
 const own: Record<string, string | undefined> = {
@@ -14,7 +14,7 @@ const own: Record<string, string | undefined> = {
   AWS_EC2_METADATA_DISABLED: 'true',
 }
 
-/** Undefined: the operator has given none. */
+/** Undefined: the operator has no AWS identity. */
 export async function withOperator(operator: AccessKey | undefined, work: () => Promise<void>): Promise<void> {
   const before = Object.fromEntries(Object.keys(own).map((name) => [name, process.env[name]]))
   setEnvironment(own)

@@ -1,4 +1,4 @@
-// The part of the suite of PostgreSQL that is about servers which are not set up to be followed.
+// PostgreSQL conformance suite, part 2: servers that are not configured for logical replication.
 import { it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -36,12 +36,12 @@ export function replicationTests(suite: PostgresSuite): void {
   })
   const publicationField = 'settings.publicationName'
 
-  it('does not let the user replicate', async () => {
+  it('reports a user without the REPLICATION attribute', async () => {
     const change = { role: 'reader' } as const
     await suite.fails(change, 'describe', 'permission_missing', 'credentials', /ALTER ROLE … REPLICATION/)
   })
 
-  it('has the role for it that clouds have', async () => {
+  it('accepts the replication role of cloud providers', async () => {
     await suite.server.query('CREATE ROLE rds_replication; GRANT rds_replication TO hushed_reader')
     try {
       await probe(sourceOf(suite.server, { role: 'reader', settings: { publicationName: 'probe_everything' } }))
@@ -50,13 +50,13 @@ export function replicationTests(suite: PostgresSuite): void {
     }
   })
 
-  it('has no such slot, or none for this', async () => {
+  it('reports a missing or unsuitable replication slot', async () => {
     await suite.fails(slot('absent'), 'describe', 'not_found', slotField, /'absent', 'pgoutput'/)
     await suite.fails(slot('probe_physical'), 'describe', 'not_set_up', slotField, /physical/)
     await suite.fails(slot('probe_elsewhere'), 'describe', 'not_set_up', slotField, /another database/)
   })
 
-  it('has a slot that somebody else reads', async () => {
+  it('reports a replication slot in use', async () => {
     await withReplicationClient(suite.server, probed, async (client) => {
       const options = `(proto_version '1', publication_names 'probe_everything')`
       client.query(`START_REPLICATION SLOT probe_good LOGICAL 0/0 ${options}`).catch(() => undefined)
@@ -66,7 +66,7 @@ export function replicationTests(suite: PostgresSuite): void {
     })
   })
 
-  it('has no slot left, which matters only where one is made', async () => {
+  it('reports max_replication_slots only when a slot must be created', async () => {
     await suite.server.query(`
       SELECT pg_create_physical_replication_slot('probe_fill_' || number) FROM generate_series(1,
         current_setting('max_replication_slots')::int - (SELECT count(*)::int FROM pg_replication_slots)) number`)
@@ -79,7 +79,7 @@ export function replicationTests(suite: PostgresSuite): void {
     }
   })
 
-  it('has no sender left', async () => {
+  it('reports max_wal_senders', async () => {
     const [{ most }] = (await suite.server.query(`SELECT current_setting('max_wal_senders')::int AS most`)) as [
       { most: number },
     ]
@@ -88,26 +88,26 @@ export function replicationTests(suite: PostgresSuite): void {
         if (left > 1) await occupy(left - 1)
         else await suite.fails({}, 'describe', 'not_set_up', undefined, /max_wal_senders/)
       })
-    // Those of before may still be about to end.
+    // Earlier senders may still be closing.
     const senders = `SELECT FROM pg_stat_activity WHERE backend_type = 'walsender'`
     for (let waits = 0; waits < 500 && (await suite.server.query(senders)).length > 0; waits++) await sleep(20)
     await sleep(50)
     await occupy(most)
   })
 
-  it('has failover slots since version 17', async () => {
+  it('accepts failover slots since version 17', async () => {
     const change = { settings: { enableFailoverSlots: true } }
     if (suite.server.version >= 17) await probe(sourceOf(suite.server, change))
     else await suite.fails(change, 'describe', 'not_set_up', 'settings.enableFailoverSlots', /17/)
   })
 
-  it('has no such publication, or one that leaves out operations', async () => {
+  it('reports a publication that is missing or leaves out operations', async () => {
     await suite.fails(publication('absent'), 'describe', 'not_found', publicationField, /no publication absent/)
     const words = /leaves out updates, deletes, truncates; .*ALTER PUBLICATION "probe_inserts" SET \(publish/
     await suite.fails(publication('probe_inserts'), 'describe', 'not_set_up', publicationField, words)
   })
 
-  it('has a publication that leaves out tables or columns', async () => {
+  it('reports a publication that leaves out tables or columns', async () => {
     const tables = /not publish shop\.numbers, shop\.computed; .*ADD TABLE "shop"\."numbers", "shop"\."computed"/
     const change = publication('probe_orders', 'numbers', 'computed')
     await suite.fails(change, 'describe', 'not_set_up', publicationField, tables)
@@ -122,7 +122,7 @@ export function replicationTests(suite: PostgresSuite): void {
     await probe(sourceOf(suite.server, narrow))
   })
 
-  it('does not let the user make a publication', async () => {
+  it('reports a user who may not create a publication', async () => {
     const change = { role: 'replicator', ...publication('x', 'days'), settings: {} } as const
     const words =
       /CREATE in the database "Probed database" and the ownership of shop\.orders, shop\.days; .*CREATE PUBLICATION penstock FOR TABLE "shop"\."orders", "shop"\."days" WITH/

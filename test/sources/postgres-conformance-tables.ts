@@ -1,4 +1,4 @@
-// The part of the suite of PostgreSQL that is about tables which cannot be replicated as the mappings say.
+// PostgreSQL conformance suite, part 3: tables that cannot be replicated as mapped.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -9,7 +9,7 @@ import { mapping, ownKey, probed, type SourceChange, sourceOf } from './postgres
 export function tableTests(suite: PostgresSuite): void {
   const mapped = (...tableMappings: SourceChange['tableMappings'] & object): SourceChange => ({ tableMappings })
 
-  it('has no such table: says so of all, and what is called alike', async () => {
+  it('reports missing tables, with similar names', async () => {
     const absent = Array.from({ length: 7 }, (_, index) => mapping(`absent${index}`))
     const change = mapped(mapping('orders'), mapping('ORDERS'), mapping('Treasure'), ...absent)
     const field = 'tableMappings[1].sourceTable'
@@ -23,7 +23,7 @@ export function tableTests(suite: PostgresSuite): void {
     await suite.fails(mapped(schema), 'describe', 'not_found', 'tableMappings[0].sourceTable', /"no such; \\"schema"/)
   })
 
-  it('has a key that is DEFERRABLE', async () => {
+  it('reports a DEFERRABLE key', async () => {
     const change = mapped(mapping('deferred'))
     await suite.server.query(
       'CREATE TABLE shop.deferred (id int PRIMARY KEY DEFERRABLE, a int); GRANT SELECT ON shop.deferred TO PUBLIC',
@@ -36,7 +36,7 @@ export function tableTests(suite: PostgresSuite): void {
         'describe',
         'not_set_up',
         field,
-        /do not tell which row they mean in shop\.deferred; .*not DEFERRABLE/,
+        /do not identify their row in shop\.deferred; .*not DEFERRABLE/,
       )
       await suite.server.query('ALTER TABLE shop.deferred REPLICA IDENTITY FULL', probed)
       const key = 'tableMappings[0].sortingKeys'
@@ -53,7 +53,7 @@ export function tableTests(suite: PostgresSuite): void {
     }
   })
 
-  it('has something else by that name', async () => {
+  it('reports relations that are not tables', async () => {
     const change = mapped(mapping('order_view'), mapping('order_copy'), mapping('orders_pkey'))
     const words =
       /shop\.order_view \(a view\), shop\.order_copy \(a materialized view\), shop\.orders_pkey \(an index\)/
@@ -62,7 +62,7 @@ export function tableTests(suite: PostgresSuite): void {
     await suite.fails(mapped(system), 'describe', 'not_set_up', 'tableMappings[0].sourceTable', /PostgreSQL's own/)
   })
 
-  it('does not let the user read it', async () => {
+  it('reports missing permissions to read', async () => {
     const snapshot = { role: 'reader', settings: { replicationMode: 'snapshot' } } as const
     const secret = mapping('treasure', { sourceSchemaName: 'hidden' })
     const schemaField = 'tableMappings[0].sourceSchemaName'
@@ -76,7 +76,7 @@ export function tableTests(suite: PostgresSuite): void {
     await probe(sourceOf(suite.server, { ...snapshot, ...mapped(readable) }))
   })
 
-  it('does not have the columns', async () => {
+  it('reports missing columns', async () => {
     const excluding = mapping('orders', { excludedColumns: ['note', 'Note'] })
     const excludedField = 'tableMappings[0].excludedColumns'
     await suite.fails(mapped(excluding), 'describe', 'not_found', excludedField, /shop\.orders\.Note\b/)
@@ -89,7 +89,7 @@ export function tableTests(suite: PostgresSuite): void {
     await suite.fails(mapped(computed), 'describe', 'not_set_up', 'tableMappings[0].sortingKeys', /computed\.whole/)
   })
 
-  it('has no key for a ReplacingMergeTree', async () => {
+  it('reports a missing key for ReplacingMergeTree', async () => {
     const field = 'tableMappings[0].useCustomSortingKey'
     await suite.fails(
       mapped(mapping('keyless_full')),
@@ -110,7 +110,7 @@ export function tableTests(suite: PostgresSuite): void {
     )
   })
 
-  it('does not tell which row an update means', async () => {
+  it('reports a missing replica identity', async () => {
     const change = mapped(mapping('keyless', ownKey), mapping('nameless'), mapping('indexed', ownKey))
     const words = /in shop\.keyless, shop\.nameless; .*REPLICA IDENTITY FULL/
     await suite.fails(change, 'describe', 'not_set_up', 'tableMappings[0].sourceTable', words)
@@ -125,23 +125,23 @@ export function tableTests(suite: PostgresSuite): void {
     }
   })
 
-  it('is sorted by columns of which updates do not tell the old values', async () => {
+  it('reports sortingKeys outside the replica identity', async () => {
     const custom = { useCustomSortingKey: true, sortingKeys: ['total'] }
     const field = 'tableMappings[0].sortingKeys'
     const words = /does not have shop\.orders\.total; .*REPLICA IDENTITY FULL/
     await suite.fails(mapped(mapping('orders', custom)), 'describe', 'not_set_up', field, words)
     await probe(sourceOf(suite.server, mapped(mapping('orders', { ...custom, tableEngine: 'MergeTree' }))))
     await probe(sourceOf(suite.server, mapped(mapping('keyless_full', ownKey))))
-    // The replica identity is another unique index: a delete does not tell the primary key.
+    // The replica identity is another unique index: deletes do not contain the primary key.
     const apart = /does not have shop\.indexed_apart\.id; /
     await suite.fails(mapped(mapping('indexed_apart')), 'describe', 'not_set_up', field, apart)
   })
 
-  it('is sorted by columns that several rows may share', async () => {
+  it('reports sortingKeys that are not unique', async () => {
     const field = 'tableMappings[0].sortingKeys'
     const words = /several rows may have the same sortingKeys in shop\.keyless_full; .*a unique index/
     const sortedBy = (...sortingKeys: string[]) => mapping('keyless_full', { useCustomSortingKey: true, sortingKeys })
-    // Of a unique index NULL may be there twice; of a partial one, anything.
+    // A unique index allows several NULLs; a partial one allows duplicates.
     for (const settings of [{}, { replicationMode: 'snapshot' } as const]) {
       await suite.fails({ ...mapped(sortedBy('note', 'part')), settings }, 'describe', 'not_set_up', field, words)
     }
@@ -149,12 +149,12 @@ export function tableTests(suite: PostgresSuite): void {
     await probe(sourceOf(suite.server, mapped({ ...sortedBy('note'), tableEngine: 'MergeTree' })))
   })
 
-  it('is not in the write-ahead log', async () => {
+  it('reports unlogged tables', async () => {
     const field = 'tableMappings[0].sourceTable'
     await suite.fails(mapped(mapping('unlogged')), 'describe', 'not_set_up', field, /"unlogged" SET LOGGED/)
   })
 
-  it('has arrays in arrays', async () => {
+  it('reports multidimensional arrays', async () => {
     const field = 'tableMappings[0].excludedColumns'
     await suite.fails(mapped(mapping('grids')), 'decode', 'undecodable', field, /shop\.grids\.grid/)
   })

@@ -1,4 +1,4 @@
-// The PostgreSQL that npm brings, with TLS and set up to be followed.
+// The PostgreSQL server from npm, with TLS and logical replication.
 import { chown, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,7 +13,7 @@ export interface EmbeddedPostgres extends PostgresServer {
 
 export async function startEmbedded(): Promise<EmbeddedPostgres> {
   const { ca, server: certificate } = await makeCertificates()
-  // Few, because a test uses them up.
+  // Small limits, because a test exhausts them.
   const settings = { wal_level: 'logical', max_replication_slots: '6', max_wal_senders: '3' }
   const server = await startPostgres({ settings })
   const dataDirectory = join(server.directory, 'data')
@@ -41,7 +41,7 @@ export async function startEmbedded(): Promise<EmbeddedPostgres> {
   }
 }
 
-/** The rows of the last statement. */
+/** Returns the rows of the last statement. */
 export async function queryAt(serverUrl: string, sql: string, database: string): Promise<Record<string, unknown>[]> {
   const url = new URL(serverUrl)
   url.pathname = encodeURIComponent(database)

@@ -1,4 +1,4 @@
-// Links to PostgreSQL, and to what stands in its place, for the tests of the connection beneath pipes.
+// Connections to PostgreSQL and to fake servers, for tests of the connection layer.
 import type { Socket } from 'node:net'
 import { type LinkOptions, openLink, type PostgresLink } from '../../src/sources/postgres/postgres-link.ts'
 import type { SourceContext } from '../../src/sources/source.ts'
@@ -13,10 +13,10 @@ export interface LinkChange extends Partial<LinkOptions> {
   context?: Partial<SourceContext>
 }
 
-type Place = Pick<PostgresServer, 'host' | 'port' | 'ca' | 'superuser'>
+type ServerAddress = Pick<PostgresServer, 'host' | 'port' | 'ca' | 'superuser'>
 
-/** As superuser of the server, in the database `postgres`, for statements, unless told. */
-export function linkTo({ host, port, ca, superuser }: Place, change: LinkChange = {}): Promise<PostgresLink> {
+/** Default: as superuser, in the database `postgres`, not for replication. */
+export function linkTo({ host, port, ca, superuser }: ServerAddress, change: LinkChange = {}): Promise<PostgresLink> {
   const { username, password, database = 'postgres', context, ...options } = change
   return openLink(
     { host, port, database, username: username ?? superuser.username, password: password ?? superuser.password },
@@ -25,7 +25,7 @@ export function linkTo({ host, port, ca, superuser }: Place, change: LinkChange 
   )
 }
 
-/** To a server of the test without TLS. */
+/** Connects to a fake server without TLS. */
 export function linkToStandIn(port: number, change: LinkChange = {}): Promise<PostgresLink> {
   const superuser = { username: 'somebody', password: 'sesame street' }
   const context = { allowPlaintext: true, ...change.context }
@@ -45,11 +45,11 @@ export function rowOf(...values: (string | null)[]): Buffer {
   return message('D', Buffer.concat([Buffer.from([0, values.length]), ...counted]))
 }
 
-/** Only the number of columns is looked at. */
+/** RowDescription; clients of the tests read only the column count. */
 export const columns = (count: number): Buffer => message('T', Buffer.from([0, count]))
 
-/** Has no TLS, lets anyone in, takes the settings of the session, and answers each question with the next of these. */
-export const letsIn =
+/** A fake server without TLS: accepts any login and the session settings, then answers each request with the next bytes. */
+export const acceptsLogin =
   (...bytes: Buffer[]) =>
   (socket: Socket): void => {
     const settings = Buffer.concat([columns(1), rowOf('')])

@@ -1,4 +1,4 @@
-// Servers that stand between a probe and PostgreSQL, or in its place: silent ones, others, and ones that mean harm.
+// Fake servers for PostgreSQL tests: silent, misbehaving or malicious ones, and proxies.
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -33,7 +33,7 @@ export async function standIn(serve: (socket: Socket) => void): Promise<StandIn>
   }
 }
 
-/** Says the bytes as soon as it is asked anything. */
+/** Sends the next bytes whenever data arrives. */
 export const answers =
   (...bytes: (string | Buffer)[]) =>
   (socket: Socket): void => {
@@ -44,7 +44,7 @@ export const answers =
     })
   }
 
-/** Has no TLS, and is otherwise the server on that port. */
+/** Proxy to the server on that port, without TLS. */
 export const withoutTls = (port: number) => (socket: Socket) => {
   socket.once('data', () => {
     socket.write('N')
@@ -56,7 +56,7 @@ export const withoutTls = (port: number) => (socket: Socket) => {
   })
 }
 
-/** Begins TLS with the certificate, and then serves as the function does. */
+/** Starts TLS with the certificate, then serves the connection with the function. */
 export const withTls =
   ({ cert, key }: Certificate, serve: (socket: Socket) => void) =>
   (socket: Socket): void => {
@@ -68,7 +68,7 @@ export const withTls =
     })
   }
 
-/** A message of PostgreSQL. */
+/** Encodes a message of the PostgreSQL protocol. */
 export function message(letter: string, body: string | Buffer, lengthBytes?: number): Buffer {
   const bytes = Buffer.from(body)
   const header = Buffer.alloc(5)
@@ -77,7 +77,7 @@ export function message(letter: string, body: string | Buffer, lengthBytes?: num
   return Buffer.concat([header, bytes])
 }
 
-/** A demand for a way to sign in. */
+/** An Authentication request message. */
 export function signInRequest(kind: number): Buffer {
   const body = Buffer.alloc(4)
   body.writeUInt32BE(kind)

@@ -1,9 +1,10 @@
-// What all parts of the suite of PostgreSQL share: the server, and how a probe of it fails.
+// State that all parts of the PostgreSQL suite share: the server, and assertions about failures.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FailureCode, ProbeFailure, ProbeStep } from '../../src/sources/source.ts'
+import type { ProbeStep } from '../../src/source-shapes/probe.ts'
+import type { FailureCode, ProbeFailure } from '../../src/sources/source.ts'
 import { probeFails } from './conformance.ts'
 import { emptyServer, fillServer, type PostgresServer, type SourceChange, secrets, sourceOf } from './postgres-world.ts'
 
@@ -32,7 +33,7 @@ export class PostgresSuite {
     }
   }
 
-  /** New connections see the new files afterwards. */
+  /** Reloads the configuration files for new connections. */
   async reload(): Promise<void> {
     const loadedAt = async () => (await this.server.query('SELECT pg_conf_load_time()::text AS time'))[0]!.time
     const earlier = await loadedAt()
@@ -40,7 +41,7 @@ export class PostgresSuite {
     while ((await loadedAt()) === earlier) await sleep(10)
   }
 
-  /** Of the source with this change; the words are looked for in the reason and the remedy. */
+  /** Asserts that a probe with this change fails; `words` must match the reason and the remedy. */
   async fails(
     change: SourceChange,
     step: ProbeStep,

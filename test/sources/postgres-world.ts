@@ -1,29 +1,29 @@
-// What the suite of PostgreSQL finds in the server: roles that may do more or less, and tables with one thing wrong each.
-import type { PostgresSource } from '../../src/pipes/postgres-source.ts'
-import type { TableMapping } from '../../src/pipes/table-mappings.ts'
+// Roles and tables on the server of the PostgreSQL suite: each has one deviation.
+import type { PostgresSource } from '../../src/source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../src/source-shapes/table-mappings.ts'
 import { makePostgresSource } from '../../src/sources/postgres/postgres.ts'
 import type { Source, SourceContext } from '../../src/sources/source.ts'
 
 export interface PostgresServer {
-  /** For the names of the tests. */
+  /** Part of test names. */
   name: string
   /** The major version. */
   version: number
   host: string
-  /** With TLS, a certificate that `ca` has signed for the host, and wal_level logical. */
+  /** The server has TLS with a certificate signed by `ca`, and wal_level logical. */
   port: number
   ca: string
   superuser: { username: string; password: string }
-  /** Has pg_hba.conf, server.crt and server.key, of the account that the server runs as. */
+  /** Contains pg_hba.conf, server.crt and server.key, owned by the server's account. */
   dataDirectory: string
-  /** As superuser, in the database `postgres` unless told. */
+  /** As superuser; default database: `postgres`. */
   query(sql: string, database?: string): Promise<Record<string, unknown>[]>
   stop(): Promise<void>
 }
 
 export const probed = 'Probed database'
 export const password = "hunter2 'sesame"
-/** Names of users are secrets too. */
+/** User names are secrets too. */
 export const secrets = [password, 'hushed_']
 
 const roles = {
@@ -102,7 +102,7 @@ export async function fillServer({ query, version }: PostgresServer): Promise<vo
   await query(`SELECT pg_create_logical_replication_slot('probe_elsewhere', 'pgoutput')`)
 }
 
-/** Drops what would outlive the database. */
+/** Drops the database, and the objects that are not part of it. */
 export async function emptyServer({ query }: PostgresServer): Promise<void> {
   await query(`SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name LIKE 'probe%'`)
   await query(`DROP DATABASE "${probed}" WITH (FORCE)`)
@@ -142,7 +142,7 @@ export interface SourceChange extends Partial<Omit<PostgresSource, 'settings'>> 
   context?: Partial<SourceContext>
 }
 
-/** Of shop.orders, by its owner, with cdc, unless told. */
+/** Default: shop.orders, read by its owner, with cdc. */
 export function sourceOf(server: Pick<PostgresServer, 'host' | 'port' | 'ca'>, change: SourceChange = {}): Source {
   const { role = 'owner', credentials, context, settings: changed, ...config } = change
   const { host, port, ca } = server

@@ -1,7 +1,7 @@
-// What a source with a queue of Azure promises, beyond what is true of every queue.
+// Conformance suite for Azure queues, in addition to that of all queues.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { ObjectStorageSource } from '../../src/pipes/object-storage-source.ts'
+import type { ObjectStorageSource } from '../../src/source-shapes/object-storage-source.ts'
 import { makeObjectStorageSource } from '../../src/sources/object-storage/object-storage.ts'
 import { loopbackEgress, probeFails } from './conformance.ts'
 import { line } from './object-storage-common.ts'
@@ -14,7 +14,7 @@ import { type AzureQueueServer, azureQueueWorld } from './queue-worlds.ts'
 export function azureQueueConformance(start: () => Promise<AzureQueueServer>): void {
   queueConformance(async () => azureQueueWorld(await start()))
 
-  describe('a queue of Azure', () => {
+  describe('an Azure queue', () => {
     let server: AzureQueueServer
     before(async () => {
       server = await start()
@@ -41,7 +41,7 @@ export function azureQueueConformance(start: () => Promise<AzureQueueServer>): v
         plainContext,
       )
 
-    it('is told when it does not know the key', async () => {
+    it('reports a wrong key', async () => {
       const queueUrl = await server.createQueue('keys')
       const wrongKey = Buffer.alloc(64, 7).toString('base64')
       const source = sourceOf(server.connectionString.replace(/AccountKey=[^;]+/, `AccountKey=${wrongKey}`), queueUrl)
@@ -49,7 +49,7 @@ export function azureQueueConformance(start: () => Promise<AzureQueueServer>): v
       await assert.rejects(readOnce(source), refused)
     })
 
-    it('is not for a source without credentials', async () => {
+    it('is rejected for a source without credentials', async () => {
       const config = {
         type: 'azureblobstorage',
         format: 'JSONEachRow',
@@ -60,11 +60,11 @@ export function azureQueueConformance(start: () => Promise<AzureQueueServer>): v
         queueUrl: await server.createQueue('open'),
       } as const
       const source = makeObjectStorageSource(config, { connectionString: server.connectionString }, plainContext)
-      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(5_000) }
-      await assert.rejects(source.open({}, surroundings), { code: 'not_set_up', field: 'authentication' })
+      const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(5_000) }
+      await assert.rejects(source.open({}, connectOptions), { code: 'not_set_up', field: 'authentication' })
     })
 
-    it('is opened with a shared access signature, and tells what it does not allow', async (test) => {
+    it('is read with a shared access signature, and reports missing permissions', async (test) => {
       if (!server.signed) return test.skip('the server knows no such signatures')
       const queueUrl = await server.createQueue('signed')
       await server.send(queueUrl, blobEvent('objects', 'a'))

@@ -1,5 +1,5 @@
-// The queue service of Azure in this process, beside its blobs, as far as a source reads from it: keys are checked, and a message has
-// another receipt whenever it is received or held for longer. Written from the documentation of the service.
+// Fake Azure Queue Storage in this process, together with Blob Storage, as far as sources use it. Keys are checked, and a message gets a
+// new pop receipt whenever it is received or its visibility timeout is extended. Written from the service documentation.
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

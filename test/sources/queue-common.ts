@@ -1,11 +1,11 @@
-import type { ObjectStorageSource } from '../../src/pipes/object-storage-source.ts'
+import type { ObjectStorageSource } from '../../src/source-shapes/object-storage-source.ts'
 import type { HoldTimes } from '../../src/sources/object-storage/held-messages.ts'
 import type { Batch, Positions, ReadableSource, Selection, SourceReader } from '../../src/sources/source.ts'
 import { loopbackEgress } from './conformance.ts'
 import { line } from './object-storage-common.ts'
 import type { QueueCounts } from './queue-server.ts'
 
-/** A store, its queue, and how to make sources of both. */
+/** A store with queues, and sources that read from both. */
 export interface QueueWorld {
   name: string
   createBucket(): Promise<string>
@@ -13,7 +13,7 @@ export interface QueueWorld {
   createQueue(): Promise<string>
   send(queueUrl: string, text: string): Promise<void>
   counts(queueUrl: string): Promise<QueueCounts>
-  /** As the cloud tells of objects that were created. */
+  /** The notification of the cloud for new objects. */
   eventOf(bucket: string, ...keys: string[]): string
   makeSource(bucket: string, pattern: string, more: Partial<ObjectStorageSource>, times?: HoldTimes): ReadableSource
   secrets: string[]
@@ -21,7 +21,7 @@ export interface QueueWorld {
 }
 
 export const short: HoldTimes = { holdMs: 1_000, extendEveryMs: 300 }
-/** Holds on also when the machine stands still for a while. */
+/** Long enough that a stalled machine does not lose messages. */
 export const steady: HoldTimes = { holdMs: 4_000, extendEveryMs: 500 }
 export const finished = 'finished'
 
@@ -31,8 +31,8 @@ export async function setUp(world: QueueWorld, keys: string[] = []) {
   for (const [index, key] of keys.entries()) await world.put(bucket, key, line(index))
   const source = (more: Partial<ObjectStorageSource> = {}, times?: HoldTimes) =>
     world.makeSource(bucket, 'in/**', { isContinuous: true, queueUrl, skipInitialLoad: true, ...more }, times)
-  const tell = (...told: string[]) => world.send(queueUrl, world.eventOf(bucket, ...told))
-  return { bucket, queueUrl, source, tell, counts: () => world.counts(queueUrl) }
+  const notify = (...keys: string[]) => world.send(queueUrl, world.eventOf(bucket, ...keys))
+  return { bucket, queueUrl, source, notify, counts: () => world.counts(queueUrl) }
 }
 
 export interface Reading {
@@ -61,7 +61,7 @@ export async function reading(
   }
 }
 
-/** Opens, reads once and closes: what cannot be read is told by either. */
+/** Opens, reads once and closes; opening or reading may reject. */
 export async function readOnce(source: ReadableSource, egress = loopbackEgress): Promise<Batch[]> {
   const signal = AbortSignal.timeout(10_000)
   const reader = await source.open({}, { egress, signal })

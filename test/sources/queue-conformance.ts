@@ -1,4 +1,4 @@
-// What a source of objects with a queue promises, against any store and any queue.
+// Conformance suite for object sources with a queue, for all stores and queues.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { loadsObjects } from './queue-loading.ts'
 export type { QueueWorld } from './queue-common.ts'
 
 export function queueConformance(start: () => Promise<QueueWorld>): void {
-  describe('objects that a queue tells of', () => {
+  describe('objects with a queue', () => {
     let world: QueueWorld
     before(async () => {
       world = await start()
@@ -25,9 +25,9 @@ export function queueConformance(start: () => Promise<QueueWorld>): void {
 }
 
 function holds(world: () => QueueWorld): void {
-  it('removes a message when everything that it tells of is durable, and not before', async () => {
-    const { source, tell, counts } = await setUp(world(), ['in/a', 'in/b'])
-    await tell('in/a', 'in/b')
+  it('deletes a message only when all its objects are durable', async () => {
+    const { source, notify, counts } = await setUp(world(), ['in/a', 'in/b'])
+    await notify('in/a', 'in/b')
     await reading(source(), async ({ read, finish }) => {
       const [first, second] = await read({ waitMs: 5_000 })
       await finish([first!])
@@ -37,10 +37,10 @@ function holds(world: () => QueueWorld): void {
     })
   })
 
-  it('gives an object once that two messages tell of, and removes both', async () => {
-    const { source, tell, counts } = await setUp(world(), ['in/a', 'in/b'])
-    await tell('in/a')
-    await tell('in/a', 'in/b')
+  it('returns an object of two messages once, and deletes both', async () => {
+    const { source, notify, counts } = await setUp(world(), ['in/a', 'in/b'])
+    await notify('in/a')
+    await notify('in/a', 'in/b')
     await reading(source(), async ({ read, finish }) => {
       const given: Batch[] = []
       const isLeft = async () => given.length < 2 || (await counts()).waiting > 0
@@ -52,9 +52,9 @@ function holds(world: () => QueueWorld): void {
     })
   })
 
-  it('holds messages as long as it takes, and lets them go with its end', async () => {
-    const { source, tell, counts } = await setUp(world(), ['in/a'])
-    await tell('in/a')
+  it('extends the visibility timeout while it is open, and not after', async () => {
+    const { source, notify, counts } = await setUp(world(), ['in/a'])
+    await notify('in/a')
     await reading(source({}, steady), async (one) => {
       assert.deepEqual(keysOf(await one.read({ waitMs: 5_000 })), ['in/a'])
       await reading(source({}, steady), async (other) => assert.deepEqual(await other.read({ waitMs: 6_000 }), []))
@@ -68,14 +68,14 @@ function holds(world: () => QueueWorld): void {
     })
   })
 
-  it('tells how many wait, with those that it has', async () => {
-    const { source, tell } = await setUp(world(), ['in/a'])
-    await tell('in/a')
+  it('returns the lag, including messages that it holds', async () => {
+    const { source, notify } = await setUp(world(), ['in/a'])
+    await notify('in/a')
     const signal = AbortSignal.timeout(10_000)
     const measured = async (index: number, skipInitialLoad: boolean): Promise<number | undefined> =>
       source({ skipInitialLoad }).measureLag?.({}, { egress: loopbackEgress, signal }, { index, count: 2 })
     assert.deepEqual([await measured(0, true), await measured(1, true)], [1, 0])
-    // The file is listed by one of the two workers; the queue is counted by the first.
+    // One of the two workers lists the file; the first counts the queue.
     assert.equal(((await measured(0, false)) ?? 0) + ((await measured(1, false)) ?? 0), 2)
     await reading(source(), async ({ reader, read }) => {
       assert.equal(reader.lag(), undefined)
@@ -86,9 +86,9 @@ function holds(world: () => QueueWorld): void {
     })
   })
 
-  it('counts nothing any more when nothing came and nothing is held', async () => {
-    const { source, tell } = await setUp(world(), ['in/a'])
-    await tell('in/a')
+  it('returns a lag of zero when the queue is empty', async () => {
+    const { source, notify } = await setUp(world(), ['in/a'])
+    await notify('in/a')
     await reading(source(), async ({ reader, read, finish }) => {
       await finish(await read({ waitMs: 5_000 }))
       assert.deepEqual(await read({ waitMs: 1_000 }), [])
@@ -96,10 +96,10 @@ function holds(world: () => QueueWorld): void {
     })
   })
 
-  it('gives back at once what it has when it stops', async () => {
-    const { source, tell, counts } = await setUp(world(), ['in/a', 'in/b'])
-    await tell('in/a')
-    await tell('in/b')
+  it('releases its messages when it closes', async () => {
+    const { source, notify, counts } = await setUp(world(), ['in/a', 'in/b'])
+    await notify('in/a')
+    await notify('in/b')
     const given: Batch[] = []
     await reading(source(), async ({ reader, read }) => {
       for (let round = 0; round < 10 && given.length < 2; round++) given.push(...(await read({ waitMs: 1_000 })))
@@ -116,7 +116,7 @@ function holds(world: () => QueueWorld): void {
     })
   })
 
-  it('gives up when it is told to', async () => {
+  it('ends when the signal aborts', async () => {
     const { source } = await setUp(world())
     const reader = await source().open({}, { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
     const startedAtMs = performance.now()
@@ -131,12 +131,12 @@ function holds(world: () => QueueWorld): void {
 }
 
 function leadsNowhere(world: () => QueueWorld): void {
-  it('removes what tells of other objects, and goes on', async () => {
-    const { source, tell, counts, queueUrl } = await setUp(world(), ['in/a', 'out/b'])
-    await tell('out/b')
-    await tell('in/folder/')
+  it('deletes messages for other objects', async () => {
+    const { source, notify, counts, queueUrl } = await setUp(world(), ['in/a', 'out/b'])
+    await notify('out/b')
+    await notify('in/folder/')
     await world().send(queueUrl, world().eventOf('another-bucket', 'in/a'))
-    await tell('out/b', 'in/a')
+    await notify('out/b', 'in/a')
     await reading(source(), async ({ read, finish }) => {
       const given: Batch[] = []
       const isLeft = async () => given.length < 1 || (await counts()).waiting > 0
@@ -148,17 +148,17 @@ function leadsNowhere(world: () => QueueWorld): void {
     })
   })
 
-  it('leaves alone what it cannot make sense of, and gives it as refused when it comes for the third time', async () => {
-    const { source, tell, counts, queueUrl } = await setUp(world(), ['in/a'])
+  it('ignores invalid messages, and rejects them when they are received for the third time', async () => {
+    const { source, notify, counts, queueUrl } = await setUp(world(), ['in/a'])
     const nonsense = 'not even JSON: <b>&amp; "so" on</b> ü'
     await world().send(queueUrl, nonsense)
-    await tell('in/missing', 'in/a')
+    await notify('in/missing', 'in/a')
     await reading(source({}, short), async ({ reader, read, finish }) => {
       const given: Batch[] = []
       const startedAtMs = performance.now()
       assert.equal(reader.note?.(), undefined)
       const notes = new Set<string | undefined>()
-      while (given.filter(({ refused }) => refused).length < 2) {
+      while (given.filter(({ rejected }) => rejected).length < 2) {
         assert.ok(performance.now() - startedAtMs < 20_000, 'in time')
         const some = await read({ waitMs: 1_000 })
         given.push(...some)
@@ -168,35 +168,35 @@ function leadsNowhere(world: () => QueueWorld): void {
       assert.ok(notes.has('2 messages will be tried again'), [...notes].join())
       assert.equal(reader.note?.(), undefined)
       assert.ok(performance.now() - startedAtMs > 1_500, 'not the first time')
-      const refused = given.filter(({ refused }) => refused)
-      const told = refused.map(({ refused }) => refused!)
-      assert.ok(refused.every(({ partition, next }) => /^message:[\w-]+$/.test(partition) && next === finished))
+      const rejected = given.filter(({ rejected }) => rejected)
+      const rejections = rejected.map(({ rejected }) => rejected!)
+      assert.ok(rejected.every(({ partition, next }) => /^message:[\w-]+$/.test(partition) && next === finished))
       assert.deepEqual(
-        told.map(({ reason }) => reason).toSorted(),
+        rejections.map(({ reason }) => reason).toSorted(),
         [
           'the message is not a notification about objects that Penstock understands',
-          'the object "in/missing" that the message tells of does not exist',
+          'the object "in/missing" that the message announces does not exist',
         ].toSorted(),
       )
-      assert.ok(told.some(({ raw }) => Buffer.from(raw).toString() === nonsense))
+      assert.ok(rejections.some(({ raw }) => Buffer.from(raw).toString() === nonsense))
       assert.ok(given.filter(({ object }) => object).every(({ object }) => object!.key === 'in/a'))
-      await finish(refused)
+      await finish(rejected)
       assert.deepEqual(await counts(), none)
     })
   })
 }
 
 function isProbed(world: () => QueueWorld): void {
-  it('is probed with its queue, and takes no message for that', async () => {
-    const { source, tell, counts } = await setUp(world(), ['in/a'])
-    await tell('in/a')
+  it('is probed with its queue, without receiving messages', async () => {
+    const { source, notify, counts } = await setUp(world(), ['in/a'])
+    await notify('in/a')
     const { samples, steps } = await probe(source())
     assert.deepEqual(samples[0]!.rows, [{ id: 0 }])
     assert.deepEqual(steps, ['connect', 'authenticate', 'describe', 'read', 'decode'])
     assert.deepEqual(await counts(), { waiting: 1, held: 0 })
   })
 
-  it('tells a queue that is not there', async () => {
+  it('reports a missing queue', async () => {
     const { source, queueUrl } = await setUp(world(), ['in/a'])
     const { secrets } = world()
     const missing = source({ queueUrl: `${queueUrl}-not` })

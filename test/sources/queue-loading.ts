@@ -1,4 +1,4 @@
-// Which objects a source with a queue gives, against any store and any queue.
+// Objects that a source with a queue returns, for all stores and queues.
 import assert from 'node:assert/strict'
 import { buffer } from 'node:stream/consumers'
 import { it } from 'node:test'
@@ -8,8 +8,8 @@ import { line } from './object-storage-common.ts'
 import { finished, keysOf, none, type QueueWorld, reading, setUp } from './queue-common.ts'
 
 export function loadsObjects(world: () => QueueWorld): void {
-  it('loads first what is there, then what the queue tells of, and lists nothing twice', async () => {
-    const { bucket, source, tell, counts } = await setUp(world(), ['in/a', 'in/b', 'in/c', 'other'])
+  it('loads existing objects first, then those of the queue, and lists nothing twice', async () => {
+    const { bucket, source, notify, counts } = await setUp(world(), ['in/a', 'in/b', 'in/c', 'other'])
     await world().put(bucket, 'in/empty', new Uint8Array())
     let cursor: Batch['cursor']
     await reading(source({ skipInitialLoad: false }), async ({ read }) => {
@@ -25,7 +25,7 @@ export function loadsObjects(world: () => QueueWorld): void {
         assert.deepEqual(keysOf(rest), ['in/c'])
         cursor = rest[0]!.cursor
         await world().put(bucket, 'in/0', line(9))
-        await tell('in/0')
+        await notify('in/0')
         const [came] = await read({ waitMs: 5_000 })
         const { partition, from, next, object } = came!
         assert.deepEqual([object!.key, from, next], ['in/0', '', finished])
@@ -41,22 +41,22 @@ export function loadsObjects(world: () => QueueWorld): void {
         source({ skipInitialLoad: false }),
         async ({ read }) => assert.deepEqual(await read(), [], `nothing is listed again by ${count}`),
         { [cursor!.partition]: cursor!.position },
-        { share: { index: count - 1, count } },
+        { assignment: { index: count - 1, count } },
       )
     }
   })
 
-  it('says that all is listed where nothing was there', async () => {
+  it('finishes listing an empty bucket', async () => {
     const { source } = await setUp(world())
     await reading(source({ skipInitialLoad: false }), async ({ read }) => {
       const [only] = await read()
-      assert.deepEqual([only!.object, only!.refused, only!.cursor!.partition], [undefined, undefined, 'objects'])
+      assert.deepEqual([only!.object, only!.rejected, only!.cursor!.partition], [undefined, undefined, 'objects'])
       assert.deepEqual([only!.partition, only!.next], ['objects', only!.cursor!.position])
       assert.deepEqual(await read(), [])
     })
   })
 
-  it('lists for several readers what falls to each', async () => {
+  it('lists the assigned objects of several readers', async () => {
     const keys = Array.from({ length: 12 }, (_, index) => `in/${index}`)
     const { source } = await setUp(world(), keys)
     const given: Batch[] = []
@@ -67,15 +67,15 @@ export function loadsObjects(world: () => QueueWorld): void {
           given.push(...(await read()))
         },
         {},
-        { share: { index, count: 3 } },
+        { assignment: { index, count: 3 } },
       )
     }
     assert.deepEqual(keysOf(given), keys.toSorted())
   })
 
-  it('loads nothing that was there before, when it is not to', async () => {
-    const { source, tell } = await setUp(world(), ['in/a', 'in/b'])
-    await tell('in/b')
+  it('loads no existing objects with skipInitialLoad', async () => {
+    const { source, notify } = await setUp(world(), ['in/a', 'in/b'])
+    await notify('in/b')
     await reading(source(), async ({ read }) => {
       assert.deepEqual(keysOf(await read({ waitMs: 5_000 })), ['in/b'])
       assert.deepEqual(await read(), [])
@@ -83,21 +83,21 @@ export function loadsObjects(world: () => QueueWorld): void {
   })
 
   it('waits for a message', async () => {
-    const { source, tell } = await setUp(world(), ['in/a'])
+    const { source, notify } = await setUp(world(), ['in/a'])
     await reading(source(), async ({ read }) => {
       const startedAtMs = performance.now()
       const waiting = read({ waitMs: 10_000 })
       await wait(500)
-      await tell('in/a')
+      await notify('in/a')
       assert.deepEqual(keysOf(await waiting), ['in/a'])
       assert.ok(performance.now() - startedAtMs < 9_000)
     })
   })
 
-  it('finds keys whatever is in them', async () => {
+  it('finds keys with any characters', async () => {
     const keys = ['in/a b+c', 'in/é/😀 &<>"\'', 'in/per%cent/100%25', 'in/plain,=;@$!()~']
-    const { source, tell } = await setUp(world(), keys)
-    for (const key of keys) await tell(key)
+    const { source, notify } = await setUp(world(), keys)
+    for (const key of keys) await notify(key)
     await reading(source(), async ({ read }) => {
       const given: Batch[] = []
       for (let round = 0; round < 8 && given.length < keys.length; round++)
@@ -106,10 +106,10 @@ export function loadsObjects(world: () => QueueWorld): void {
     })
   })
 
-  it('gives many, no more at once than it is asked for', async () => {
+  it('returns many objects, up to the limit of each read', async () => {
     const keys = Array.from({ length: 45 }, (_, index) => `in/${100 + index}`)
-    const { source, tell, counts } = await setUp(world(), keys)
-    for (const key of keys) await tell(key)
+    const { source, notify, counts } = await setUp(world(), keys)
+    for (const key of keys) await notify(key)
     await reading(source(), async ({ read, finish }) => {
       const given: Batch[] = []
       for (let round = 0; round < 30 && given.length < keys.length; round++) {
@@ -123,13 +123,13 @@ export function loadsObjects(world: () => QueueWorld): void {
     })
   })
 
-  it('gives an object that was overwritten as another partition, and the same version as the same one', async () => {
-    const { bucket, source, tell } = await setUp(world(), ['in/a'])
+  it('returns an overwritten object as another partition, and the same version as the same one', async () => {
+    const { bucket, source, notify } = await setUp(world(), ['in/a'])
     const partitions: string[] = []
     await reading(source(), async ({ read, finish }) => {
       for (const change of [false, false, true]) {
         if (change) await world().put(bucket, 'in/a', Buffer.from('{"id":"changed"}\n'))
-        await tell('in/a')
+        await notify('in/a')
         const given = await read({ waitMs: 5_000 })
         partitions.push(...given.map(({ partition }) => partition))
         await finish(given)
@@ -140,9 +140,9 @@ export function loadsObjects(world: () => QueueWorld): void {
     assert.notEqual(partitions[1], partitions[2])
   })
 
-  it('reads exactly the versions that are named, and says which are not there any more', async () => {
-    const { bucket, source, tell } = await setUp(world(), ['in/a', 'in/b', 'in/c'])
-    await tell('in/a', 'in/b', 'in/c')
+  it('reads exactly the requested versions, and reports those that are gone', async () => {
+    const { bucket, source, notify } = await setUp(world(), ['in/a', 'in/b', 'in/c'])
+    await notify('in/a', 'in/b', 'in/c')
     let given: Batch[] = []
     await reading(source(), async ({ read }) => {
       given = await read({ waitMs: 5_000 })

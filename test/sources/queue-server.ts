@@ -1,5 +1,4 @@
-// A queue that tells of objects, in this process: SQS behind a door that checks signatures as Amazon does. What is not sent through
-// the door, such as the messages of a test, is not checked.
+// SQS with object notifications, in this process behind a signature check. Messages that tests send directly are not checked.
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { buildApp } from 'fauxqs'
@@ -7,7 +6,7 @@ import { keyOf } from './object-server.ts'
 import { type CheckedKey, type SignatureCheckOptions, startSignatureCheck } from './signature-check.ts'
 
 export interface QueueCounts {
-  /** Nobody has received them, or whoever did has not held on to them. */
+  /** Visible: not received, or their visibility timeout is over. */
   waiting: number
   held: number
 }
@@ -16,7 +15,7 @@ export interface QueueServer {
   /** `http://127.0.0.1:port` */
   endpoint: string
   region: string
-  /** Gives its URL. */
+  /** Returns its URL. */
   createQueue(name: string, attributes?: Record<string, string>): Promise<string>
   send(queueUrl: string, body: string): Promise<void>
   attributes(queueUrl: string): Promise<QueueCounts>
@@ -24,12 +23,12 @@ export interface QueueServer {
 }
 
 export interface QueueServerOptions {
-  /** Whose requests are good. Looked at anew for each request. Those of `startObjectServer` unless given. */
+  /** Valid keys, read for each request. Default: those of `startObjectServer`. */
   keys?: CheckedKey[]
   interfere?: SignatureCheckOptions['interfere']
 }
 
-/** Signatures are to be for the region that a bucket at an address of its own is taken to be in. */
+/** The region of signatures for a bucket with a custom endpoint. */
 const region = 'us-east-1'
 
 export async function startQueueServer(options: QueueServerOptions = {}): Promise<QueueServer> {
@@ -56,10 +55,10 @@ export async function startQueueServer(options: QueueServerOptions = {}): Promis
     },
     async attributes(queueUrl) {
       const { Attributes } = await ask('GetQueueAttributes', { QueueUrl: queueUrl, AttributeNames: ['All'] })
-      const told = Attributes as Record<string, string>
+      const attributes = Attributes as Record<string, string>
       return {
-        waiting: Number(told.ApproximateNumberOfMessages),
-        held: Number(told.ApproximateNumberOfMessagesNotVisible),
+        waiting: Number(attributes.ApproximateNumberOfMessages),
+        held: Number(attributes.ApproximateNumberOfMessagesNotVisible),
       }
     },
     async stop() {
@@ -75,12 +74,12 @@ export interface EventObject {
   sizeBytes?: number
 }
 
-/** What Amazon's S3 sends when objects were created. */
+/** Notification of Amazon S3 for new objects. */
 export function s3Event(bucket: string, ...objects: EventObject[]): string {
   return JSON.stringify({ Records: objects.map((object) => s3Record(bucket, object)) })
 }
 
-/** The same for one object, with all that its event has. */
+/** The same for one object, with all fields of the event. */
 export function s3Record(
   bucket: string,
   { key, etag = randomUUID().replaceAll('-', ''), sizeBytes = 1 }: EventObject,
@@ -105,7 +104,7 @@ export function s3Record(
   }
 }
 
-/** The way an SNS topic puts a message into a queue, unless it is told to deliver it raw. */
+/** Wraps a message as an SNS topic does without raw delivery. */
 export function inSns(message: string): string {
   return JSON.stringify({
     Type: 'Notification',
@@ -121,7 +120,7 @@ export function inSns(message: string): string {
   })
 }
 
-/** What Event Grid sends for Azure's blobs, in base64 as it comes to a queue. */
+/** Event Grid notification for Azure blobs, in base64 as queues contain it. */
 export function blobEvent(container: string, ...keys: string[]): string {
   const events = keys.map((key) => ({
     topic: '/subscriptions/none/resourceGroups/none/providers/Microsoft.Storage/storageAccounts/penstocktest',

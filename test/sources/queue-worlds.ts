@@ -1,4 +1,4 @@
-// Stores with queues: of objects in this process with SQS, and of whatever server speaks as Azure does.
+// Stores with queues: SQS with objects in this process, and any server with the Azure API.
 import { randomUUID } from 'node:crypto'
 import { makeObjectStorageSource } from '../../src/sources/object-storage/object-storage.ts'
 import { startObjectServer } from './object-server.ts'
@@ -37,7 +37,7 @@ export async function startSqsWorld(): Promise<QueueWorld> {
   }
 }
 
-/** Of Azure: blobs, and queues beside them. */
+/** Azure: blobs, and queues of the same account. */
 export interface AzureQueueServer {
   name: string
   connectionString: string
@@ -46,7 +46,7 @@ export interface AzureQueueServer {
   createQueue: QueueServer['createQueue']
   send: QueueServer['send']
   attributes: QueueServer['attributes']
-  /** A shared access signature of the account for blobs and queues; undefined: it knows none. */
+  /** A shared access signature of the account for blobs and queues; undefined: not supported. */
   signed?(permissions: string, lifeMs?: number): Promise<string>
   stop(): Promise<void>
 }
@@ -66,12 +66,12 @@ export function azureQueueWorld(server: AzureQueueServer): QueueWorld {
     counts: (queueUrl) => server.attributes(queueUrl),
     eventOf: blobEvent,
     makeSource(bucket, pattern, more, times) {
-      const place = { azureContainerName: bucket, path: pattern }
+      const location = { azureContainerName: bucket, path: pattern }
       const config = {
         type: 'azureblobstorage',
         ...basis,
         authentication: 'CONNECTION_STRING',
-        ...place,
+        ...location,
         ...more,
       } as const
       return makeObjectStorageSource(config, { connectionString }, plainContext, times)

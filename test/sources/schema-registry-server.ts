@@ -1,5 +1,5 @@
-// A schema registry in this process, as far as readers of schemas need one: schemas by id and by subject and version, with
-// references, Basic authentication and TLS, and the errors that Confluent's registry gives.
+// Fake schema registry in this process: schemas by id and by subject and version, with references, Basic authentication, TLS, and the
+// errors of Confluent's registry.
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net'
 import type { Certificate } from './certificates.ts'
 
 export interface SchemaRegistryOptions {
-  /** With it the registry asks for a user name and a password. */
+  /** Requires Basic authentication. */
   credentials?: { username: string; password: string }
-  /** With it the registry speaks https. */
+  /** Uses https. */
   certificate?: Certificate
-  /** Before every path, such as `/apis/ccompat/v7`. */
+  /** Prefix of all paths, such as `/apis/ccompat/v7`. */
   pathPrefix?: string
 }
 
@@ -27,13 +27,13 @@ export interface SchemaReference {
 export interface SchemaRegistryServer {
   url: string
   port: number
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   requests: string[]
-  /** Gives the id of the schema. Without a subject, it gets one of its own. */
+  /** Returns the schema id. Default: a new subject for each schema. */
   register(schema: string, type?: SchemaType, references?: SchemaReference[], subject?: string): number
-  /** From now on the schema may not be read: 403. */
+  /** Responds with 403 for this schema from now on. */
   forbid(id: number): void
-  /** From now on everything is answered with this; undefined: as before. */
+  /** Responds with this to every request from now on; undefined: normal responses again. */
   answerWith(status: number | undefined, body?: string, headers?: Record<string, string>): void
   stop(): Promise<void>
 }
@@ -133,7 +133,7 @@ function answerOf(url: string, { stored, forbidden, pathPrefix }: Registry): Ans
   return [404, error(404, 'HTTP 404 Not Found')]
 }
 
-/** Avro without references is shown as it was before there was anything else. */
+/** Schemas of type AVRO without references have no schemaType and no references. */
 function shown({ schema, type, references }: Stored): object {
   return {
     schema,

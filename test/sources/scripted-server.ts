@@ -1,4 +1,4 @@
-// A server that answers as a test says, to see what a client makes of it.
+// A server with responses from the test.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 
@@ -23,7 +23,7 @@ export async function startScripted(answer: RequestListener): Promise<ScriptedSe
   return { url, requests, stop }
 }
 
-/** Accepts connections, and never says a word. `left` is kept when the last client has gone. */
+/** Accepts connections, and sends nothing. `left` resolves when the last client has disconnected. */
 export async function startSilent(): Promise<{ url: string; left(): Promise<void>; stop(): Promise<void> }> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {

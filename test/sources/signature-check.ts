@@ -1,10 +1,10 @@
-// A door before servers that let everyone in: it checks the signature of each request as AWS does, and answers in the words of
-// AWS when it is not good. What is good goes on to the target as it came.
+// Proxy that checks AWS signatures for servers that do not. It rejects requests with the errors of AWS, and forwards valid ones
+// unchanged.
 //
 //   const check = await startSignatureCheck({ service: 's3', region: 'eu-west-1', target: 'http://127.0.0.1:4567', keys })
 //   … use check.url …; await check.stop()
 //
-// `keys` is looked at anew for each request: whoever starts the check may add keys later, such as those of an assumed role.
+// `keys` is read for each request, so that keys can be added later, such as those of an assumed role.
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -15,28 +15,28 @@ import { claimOf, hasSignedBody, type SignatureClaim, type SignedRequest, signat
 export interface CheckedKey {
   accessKeyId: string
   secretKey: string
-  /** False: known, and allowed nothing. */
+  /** False: known, without permissions. */
   mayRead: boolean
-  /** Actions that are denied although `mayRead`, such as `s3:GetObject`, `s3:ListBucket` or `kinesis:GetRecords`. */
+  /** Actions denied despite `mayRead`, such as `s3:GetObject`, `s3:ListBucket` or `kinesis:GetRecords`. */
   denies?: string[]
-  /** Of a temporary key: must come with every request. */
+  /** Session token of temporary credentials, required with every request. */
   sessionToken?: string
-  /** From then on, requests are told that the token has expired. */
+  /** From then on, requests fail with an expired token. */
   expiresAt?: Date
 }
 
 export interface SignatureCheckOptions {
   service: CheckedService
-  /** The only one whose signatures are good. */
+  /** Signatures must be for this region. */
   region: string
-  /** `http://127.0.0.1:port` of the server behind. */
+  /** `http://127.0.0.1:port` of the target server. */
   target: string
   keys: CheckedKey[]
-  /** Speak TLS, with this certificate (PEM). */
+  /** Uses TLS with this certificate (PEM). */
   tls?: { cert: string; key: string }
-  /** Only of S3: whether a request without a signature may pass. Path and query as they were sent. */
+  /** S3 only: whether an unsigned request is allowed. Path and query as they were sent. */
   isPublic?(method: string, target: string): boolean
-  /** Asked before a good request goes on, with its action such as `kinesis:GetRecords`: an error to answer with instead. */
+  /** Called with the action of a valid request, such as `kinesis:GetRecords`. Returns an error to respond with instead, if any. */
   interfere?(action: string): Interference | Promise<Interference>
 }
 
@@ -84,7 +84,7 @@ async function serve(
     headers: incoming.headers,
     body: await buffer(incoming),
   }
-  // As S3 does with every answer, also with refusals: how a client finds the region of a bucket.
+  // S3 sends it with every response, also with errors: clients use it to find the region of a bucket.
   if (service === 's3') response.setHeader('x-amz-bucket-region', region)
   const refusal = refusalOf(request, options)
   if (refusal) return send(response, answerOf(service, refusal, region))
@@ -117,10 +117,10 @@ function timeOf({ time }: SignatureClaim): number {
   return Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
 }
 
-/** The action of IAM that the request needs. Of S3, paths have the bucket first. */
+/** The IAM action of the request. S3 paths begin with the bucket. */
 function actionOf(service: CheckedService, { method, target, headers, body }: SignedRequest): string {
   if (service === 'kinesis') return `kinesis:${String(headers['x-amz-target']).split('.')[1]}`
-  // Several messages at once need the same as one.
+  // Batch operations need the permission of the single operation.
   if (service === 'sqs')
     return `sqs:${String(headers['x-amz-target'])
       .split('.')[1]

@@ -1,4 +1,4 @@
-// What AWS answers to requests that it does not serve. Each service has its own names for the same thing.
+// Error responses of AWS services for requests that fail the signature check. Error codes differ between services.
 import { randomUUID } from 'node:crypto'
 
 export type CheckedService = 's3' | 'kinesis' | 'sts' | 'sqs'
@@ -76,7 +76,7 @@ export function answerOf(service: CheckedService, refusal: Refusal, region: stri
   return errorAnswer(service, status, code, message, more)
 }
 
-/** An error in the form of the service. `more` is XML. */
+/** An error in the format of the service. `more` is XML. */
 export function errorAnswer(service: CheckedService, status: number, code: string, message: string, more = ''): Answer {
   if (service === 'kinesis' || service === 'sqs') {
     const contentType = `application/x-amz-json-${service === 'sqs' ? '1.0' : '1.1'}`

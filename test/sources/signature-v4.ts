@@ -1,11 +1,11 @@
-// AWS Signature Version 4 from the side of the cloud: what a request claims, and which signature it should have. Shares no code
-// with whatever signs, so that the two can prove one another.
+// AWS Signature Version 4 on the server side: parses the claim of a request, and computes the expected signature. Shares no code with
+// the client, so that tests compare two implementations.
 import { createHash, createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
 export interface SignedRequest {
   method: string
-  /** As it was sent: path and query. */
+  /** Path and query as they were sent. */
   target: string
   headers: IncomingHttpHeaders
   body: Uint8Array
@@ -22,11 +22,11 @@ export interface SignatureClaim {
   signedHeaders: string[]
   signature: string
   sessionToken: string | undefined
-  /** In the query instead of in a header. */
+  /** Presigned: the signature is in the query. */
   isPresigned: boolean
 }
 
-/** Who the request says it is from; undefined when it says nothing. */
+/** The claimed identity; undefined for an unsigned request. */
 export function claimOf({ target, headers }: SignedRequest): SignatureClaim | undefined {
   const query = new URLSearchParams(target.split('?')[1] ?? '')
   const isPresigned = query.has('X-Amz-Signature')
@@ -70,7 +70,7 @@ function fieldsOfQuery(query: URLSearchParams): ClaimFields {
   }
 }
 
-/** The signature that the request has if whoever sent it knows the secret. */
+/** The signature of the request with this secret. */
 export function signatureFor(request: SignedRequest, claim: SignatureClaim, secretKey: string): string {
   const { day, region, service, time } = claim
   const scope = `${day}/${region}/${service}/aws4_request`
@@ -82,7 +82,7 @@ export function signatureFor(request: SignedRequest, claim: SignatureClaim, secr
   return createHmac('sha256', key).update(text).digest('hex')
 }
 
-/** Whether the body is what the signature is about. Not looked at where the sender leaves it unsigned or signs it in pieces. */
+/** Whether the body matches its signed hash. True for unsigned payloads and chunked signatures. */
 export function hasSignedBody({ headers, body }: SignedRequest): boolean {
   const declared = headers['x-amz-content-sha256']
   return typeof declared !== 'string' || !/^[0-9a-f]{64}$/.test(declared) || declared === sha256(body)
@@ -92,7 +92,7 @@ function canonicalForm(request: SignedRequest, { service, signedHeaders, isPresi
   const { method, target, headers, body } = request
   const [path = '/', query = ''] = target.split('?')
   const once = path.split('/').map((segment) => encode(decodeURIComponent(segment)))
-  // Only S3 has paths whose every character counts; the others encode what is encoded already.
+  // S3 encodes path segments once; other services encode them twice.
   const canonicalPath = (service === 's3' ? once : once.map(encode)).join('/')
   const parameters = query
     .split('&')

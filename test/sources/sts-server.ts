@@ -1,5 +1,5 @@
-// As much of STS as assuming a role takes. It gives keys to whoever names the role and its external id; whether the caller is
-// who it says is checked by the signature check in front.
+// Fake STS for AssumeRole. It issues credentials for the role and external id; the signature check in front of it authenticates the
+// caller.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -15,15 +15,15 @@ export interface AssumedRole {
 export interface StsOptions {
   roleArn: string
   externalId: string
-  /** Keys that are given are added here. */
+  /** Issued keys are added here. */
   keys: CheckedKey[]
-  /** How long they are good. */
+  /** Lifetime of the credentials. */
   lifetimeMs?: number
 }
 
 export interface StsServer {
   url: string
-  /** What was asked for with success. */
+  /** Successful AssumeRole requests. */
   assumed: AssumedRole[]
   stop(): Promise<void>
 }
@@ -31,9 +31,9 @@ export interface StsServer {
 export async function startSts({ roleArn, externalId, keys, lifetimeMs = 3_600_000 }: StsOptions): Promise<StsServer> {
   const assumed: AssumedRole[] = []
   const answerTo = (form: URLSearchParams): { status: number; body: string } => {
-    const asked = form.get('RoleArn') ?? ''
-    if (!/^arn:aws:iam::\d{12}:role\/.+$/.test(asked)) return refuse(400, 'ValidationError')
-    if (asked !== roleArn || form.get('ExternalId') !== externalId) return refuse(403, 'AccessDenied')
+    const requestedArn = form.get('RoleArn') ?? ''
+    if (!/^arn:aws:iam::\d{12}:role\/.+$/.test(requestedArn)) return refuse(400, 'ValidationError')
+    if (requestedArn !== roleArn || form.get('ExternalId') !== externalId) return refuse(403, 'AccessDenied')
     const sessionName = form.get('RoleSessionName') ?? ''
     assumed.push({ roleArn, sessionName, durationSeconds: Number(form.get('DurationSeconds')) })
     const expiresAt = new Date(Date.now() + lifetimeMs)

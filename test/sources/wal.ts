@@ -1,4 +1,4 @@
-// Messages of pgoutput: made by hand, and as a server gives them.
+// pgoutput messages: hand-written ones, and those of a server.
 import { Buffer } from 'node:buffer'
 import pg from 'pg'
 import {
@@ -27,7 +27,7 @@ const int64 = (value: bigint): Buffer => {
 }
 const text = (value: string): Buffer => Buffer.from(`${value}\0`)
 
-/** Undefined: unchanged. */
+/** Undefined: an unchanged TOAST value. */
 export type GivenValue = string | Buffer | null | undefined
 
 function tupleBytes(values: GivenValue[]): Buffer {
@@ -78,7 +78,7 @@ export const walMessages = {
     Buffer.concat([Buffer.from('T'), int32(relationIds.length), Buffer.from([0]), ...relationIds.map(int32)]),
 }
 
-/** What a tuple has, as texts. */
+/** Values of a tuple, as text. */
 function valuesOf({ bytes, count, kinds, starts, ends }: Tuple): (string | null | undefined)[] {
   return Array.from({ length: count }, (_, index) => {
     if (kinds[index] === tupleKind.null) return null
@@ -87,7 +87,7 @@ function valuesOf({ bytes, count, kinds, starts, ends }: Tuple): (string | null 
   })
 }
 
-/** Each call of a visitor, in order. */
+/** Records the calls of a visitor, in order. */
 export function decodeAll(messages: readonly Buffer[]): unknown[][] {
   const calls: unknown[][] = []
   const visitor: WalVisitor = {
@@ -102,27 +102,27 @@ export function decodeAll(messages: readonly Buffer[]): unknown[][] {
   }
   const scratch = makeScratch()
   for (const message of messages) {
-    // A message lies among others.
+    // A message within a larger buffer.
     const among = Buffer.concat([Buffer.from('xyz'), message, Buffer.from('t\0\0\0\x01')])
     decodeMessage(among, 3, 3 + message.length, visitor, scratch)
   }
   return calls
 }
 
-/** As a pipe sets up its sessions. */
+/** Session settings of a pipe. */
 const session = `
   SET search_path = ''; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
   SET bytea_output = 'hex'; SET extra_float_digits = 3`
 
 export interface WalReader {
   query(sql: string): Promise<pg.QueryResult>
-  /** What was committed since the slot was made or read. */
+  /** Changes committed since the replication slot was created or last read. */
   read(): Promise<Buffer[]>
-  /** With its slot. */
+  /** Drops the replication slot too. */
   close(): Promise<void>
 }
 
-/** Needs wal_level = logical, and a publication of that name. */
+/** Needs wal_level = logical, and an existing publication. */
 export async function openWalReader(
   connectionString: string,
   { slot, publication }: { slot: string; publication: string },

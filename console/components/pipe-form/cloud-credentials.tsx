@@ -10,7 +10,7 @@ interface CloudDraft {
   accessKey: AccessKeyDraft
 }
 
-/** A role or an access key of a cloud, whichever the authentication asks for. */
+/** IAM role or access key, depending on the authentication. */
 export function CloudCredentials({
   value,
   onChange,
@@ -20,7 +20,7 @@ export function CloudCredentials({
   value: CloudDraft
   onChange: (changed: { iamRole: string } | { accessKey: AccessKeyDraft }) => void
   error: FormError
-  /** Where the source is in the body. */
+  /** Path of the source in the body. */
   path: string[]
 }) {
   if (value.authentication === 'IAM_ROLE') {

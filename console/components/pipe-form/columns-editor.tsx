@@ -10,7 +10,7 @@ const columns: RowColumn[] = [
 
 export const columnsPath = ['destination', 'columns']
 
-/** All columns of the table that a pipe fills. */
+/** Editor of the destination columns. */
 export function ColumnsEditor({
   value,
   onChange,

@@ -26,7 +26,7 @@ const kafkaDraft: PipeDraft = {
   destination: table,
 }
 
-test('what is left empty or at its default is left out', () => {
+test('empty fields and defaults are omitted', () => {
   assert.deepEqual(createBody(kafkaDraft), {
     name: 'orders',
     source: {
@@ -48,13 +48,13 @@ test('what is left empty or at its default is left out', () => {
   })
 })
 
-test('the check of the source is asked for unless it is not wished', () => {
+test('the check of the source is requested by default', () => {
   assert.equal(emptyDraft.validateSamples, true)
   assert.equal(createBody({ ...kafkaDraft, validateSamples: true }).source.validateSamples, true)
   assert.ok(!('validateSamples' in createBody(kafkaDraft).source))
 })
 
-test('only settings that differ from their default and matter to the kind are sent', () => {
+test('only settings that differ from their default and apply to the kind are sent', () => {
   const draft: PipeDraft = {
     ...kafkaDraft,
     settings: {
@@ -74,7 +74,7 @@ test('only settings that differ from their default and matter to the kind are se
   assert.equal(createBody({ ...draft, kind: 'kinesis', settings: { engine_max_threads: 0 } }).settings, undefined)
 })
 
-test('credentials of an authentication that is not chosen stay behind', () => {
+test('credentials of other authentications are omitted', () => {
   const everything = {
     ...kafkaDraft.kafka,
     iamRole: 'a-role',
@@ -99,7 +99,7 @@ test('credentials of an authentication that is not chosen stay behind', () => {
   assert.deepEqual(sent({ type: 'azureeventhub' }), { username: 'u', password: 'p', connectionString: 'a=b' })
 })
 
-test('a schema registry is sent when anything of it was entered', () => {
+test('a schema registry is sent when any of its fields is set', () => {
   const registryOf = (changed: Partial<PipeDraft['kafka']>) =>
     createBody({ ...kafkaDraft, kafka: { ...kafkaDraft.kafka, ...changed } }).source.kafka!.schemaRegistry
   assert.equal(registryOf({}), undefined)
@@ -114,7 +114,7 @@ test('a schema registry is sent when anything of it was entered', () => {
   )
 })
 
-test('a moment goes along only where reading begins at one', () => {
+test('a timestamp is sent only when reading begins at a timestamp', () => {
   const offset = { offsetStrategy: 'from_latest', offsetTimestamp: '2026-11-01T12:30' } as const
   const kafkaOffset = (kafka: Partial<PipeDraft['kafka']>) =>
     createBody({ ...kafkaDraft, kafka: { ...kafkaDraft.kafka, ...kafka } }).source.kafka!.offset
@@ -175,7 +175,7 @@ test('object storage has the fields of its type, its format and its way of loadi
   assert.equal(sent({ authentication: 'none' }).objectStorage!.authentication, undefined)
 })
 
-test('a queue goes along where there can be one, and what is there is loaded first unless told', () => {
+test('a queue is sent where it is supported, and existing objects are loaded first by default', () => {
   const queueOf = (changed: Partial<PipeDraft['objectStorage']>) => {
     const queued = { isContinuous: true, queueUrl: 'https://queue.example', ...changed }
     const objectStorage = { ...emptyDraft.objectStorage, ...queued }
@@ -241,7 +241,7 @@ test('a postgres pipe has table mappings instead of a table', () => {
   })
 })
 
-test('a table that Penstock does not manage has no definition, and an engine only its own columns', () => {
+test('an unmanaged table has no definition, and a table engine only its own columns', () => {
   const destinationOf = (changed: Partial<PipeDraft['destination']>) =>
     createBody({ ...kafkaDraft, destination: { ...table, ...changed } }).destination
   const unmanaged = destinationOf({ managedTable: false, sortingKey: ['id'] })
@@ -258,7 +258,7 @@ test('a table that Penstock does not manage has no definition, and an engine onl
   })
 })
 
-test('what is shown has no secret in it, and is otherwise what is sent', () => {
+test('the shown body equals the sent one without secrets', () => {
   const body = createBody(kafkaDraft)
   const shown = JSON.stringify(withoutSecrets(body))
   assert.doesNotMatch(shown, /a-password|"penstock"/)
@@ -281,7 +281,7 @@ test('every field belongs to a step', () => {
   assert.equal(stepOfPointer('#/name'), 'review')
 })
 
-test('a step says what it still needs', () => {
+test('a step lists its missing fields', () => {
   assert.deepEqual(missingIn('start', emptyDraft), ['Service', 'Kind of source'])
   assert.deepEqual(missingIn('source', { ...emptyDraft, kind: 'kafka' }), [
     'Brokers',
@@ -302,9 +302,9 @@ test('a step says what it still needs', () => {
   }
 })
 
-test('records that do not fit are mended at the destination, everything else where its field is', () => {
+test('mismatched records lead to the destination step, other errors to the step of their field', () => {
   const pointer = '#/source/kafka'
-  const told = (step: string) => `source.kafka: the step "${step}" failed: no record has the field id; change it`
-  assert.equal(stepOfError({ pointer, detail: told('fit') }), 'destination')
-  assert.equal(stepOfError({ pointer, detail: told('decode') }), 'source')
+  const detailOf = (step: string) => `source.kafka: the step "${step}" failed: no record has the field id; change it`
+  assert.equal(stepOfError({ pointer, detail: detailOf('fit') }), 'destination')
+  assert.equal(stepOfError({ pointer, detail: detailOf('decode') }), 'source')
 })

@@ -1,5 +1,5 @@
-// The body that creates a pipe from what was entered: what was left empty or at its default is left out, and of credentials
-// only those go along that the chosen authentication uses.
+// Builds the body that creates a pipe from the form: empty fields, defaults and credentials of other authentications are
+// omitted.
 import type {
   KafkaSourceCreate,
   KinesisSourceCreate,
@@ -24,7 +24,7 @@ import type {
 } from './create-draft.ts'
 import { isSecretGroup, postgresNumberDefaults } from './pipe-draft.ts'
 
-/** The secrets of a Kafka source that its authentication can use. */
+/** The secrets that a Kafka source needs for its authentication. */
 export function kafkaSecretNames({ type, authentication }: KafkaDraft): (keyof KafkaDraft['credentials'])[] {
   switch (authentication) {
     case 'IAM_ROLE':
@@ -38,7 +38,7 @@ export function kafkaSecretNames({ type, authentication }: KafkaDraft): (keyof K
   }
 }
 
-/** Settings with these beginnings matter to some kinds of source only, and are neither shown nor sent for the others. */
+/** Settings with these prefixes apply to some source kinds only, and are neither shown nor sent for others. */
 const kindsOfSettings: [beginning: string, kinds: PipeKind[]][] = [
   ['streaming_', ['kafka', 'kinesis']],
   ['object_storage_', ['objectStorage']],
@@ -63,7 +63,7 @@ export function createBody(draft: PipeDraft): PipeCreate {
   }) as PipeCreate
 }
 
-/** The source with its secrets, and nothing of an authentication that is not chosen. */
+/** The source with the secrets of the chosen authentication. */
 export function sourceOf({
   kind,
   kafka,
@@ -143,7 +143,7 @@ function secondsOf(minute: string): number | undefined {
 
 function objectStorageOf(draft: ObjectStorageDraft): ObjectStorageSourceCreate {
   const { type, format, authentication, compression, isContinuous } = draft
-  const place =
+  const location =
     type === 'azureblobstorage'
       ? {
           authentication: 'CONNECTION_STRING' as const,
@@ -160,7 +160,7 @@ function objectStorageOf(draft: ObjectStorageDraft): ObjectStorageSourceCreate {
     type,
     format,
     ...filled({
-      ...place,
+      ...location,
       delimiter: format.startsWith('CSV') ? draft.delimiter : undefined,
       compression: compression === 'auto' ? undefined : compression,
       isContinuous: isContinuous || undefined,
@@ -169,7 +169,7 @@ function objectStorageOf(draft: ObjectStorageDraft): ObjectStorageSourceCreate {
   }
 }
 
-/** Stores of other types have no queue that a pipe could follow. */
+/** Whether the object store supports a notification queue. */
 export function mayHaveQueue({ type, isContinuous }: ObjectStorageDraft): boolean {
   return isContinuous && (type === 's3' || type === 'azureblobstorage')
 }
@@ -245,7 +245,7 @@ interface WithDefault {
   default: number | boolean | string | undefined
 }
 
-/** The defaults of docs/contract.md: a value that is one of them need not be sent. */
+/** Defaults of docs/contract.md, which need not be sent. */
 export const postgresSettingDefaults = {
   replicationMode: { default: 'cdc' },
   publicationName: { default: undefined },
@@ -266,7 +266,7 @@ function changed(values: Record<string, unknown>, fields: Record<string, WithDef
 
 type Filled<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-/** Without what is undefined, an empty text, an empty list or an empty object. */
+/** Removes undefined values, empty texts, lists and objects. */
 function filled<Values extends object>(values: Values): Filled<Values> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value))) as Filled<Values>
 }
@@ -282,7 +282,7 @@ function picked<Name extends string>(values: { [Each in Name]: string }, names: 
 
 const dots = '••••••••'
 
-/** The same with dots in place of secrets, to be shown. */
+/** Replaces secrets by dots, for display. */
 export function withoutSecrets(value: unknown, isSecret = false): unknown {
   if (typeof value === 'string') return isSecret ? dots : value
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret))

@@ -1,4 +1,4 @@
-// What is entered for a new pipe, of every kind at once: who goes back and chooses another kind loses nothing.
+// Form state of a new pipe. It has the fields of all kinds, so that switching the kind loses no input.
 import type {
   Column,
   FieldMapping,
@@ -43,7 +43,7 @@ export type KinesisDraft = Pick<
 }
 
 export type ObjectStorageDraft = Pick<ObjectStorageSourceCreate, 'type' | 'format'> & {
-  /** Of what is not Azure Blob Storage, which has its connection string. */
+  /** Not for Azure Blob Storage, which uses a connection string. */
   authentication: 'none' | 'IAM_ROLE' | 'IAM_USER'
   url: string
   azureContainerName: string
@@ -65,7 +65,7 @@ export interface PostgresDraft {
   port: number | null
   database: string
   credentials: { username: string; password: string }
-  /** Only what was changed; null: back to the default. */
+  /** Changed values only; null resets to the default. */
   settings: { [Name in keyof PostgresSettings]?: PostgresSettings[Name] | null }
   tableMappings: TableMappingToAdd[]
 }
@@ -88,7 +88,7 @@ export interface PipeDraft {
   kind: PipeKind | undefined
   name: string
   startPaused: boolean
-  /** The source is tried before the pipe is created. */
+  /** Whether the source is checked before the pipe is created. */
   validateSamples: boolean
   kafka: KafkaDraft
   kinesis: KinesisDraft
@@ -96,7 +96,7 @@ export interface PipeDraft {
   postgres: PostgresDraft
   destination: DestinationDraft
   fieldMappings: FieldMapping[]
-  /** Only what was changed; null: back to the default. */
+  /** Changed values only; null resets to the default. */
   settings: Record<string, number | boolean | null>
   scaling: Record<string, number | boolean | null>
 }

@@ -25,7 +25,7 @@ export function DestinationCreate({
 }: PartProps<DestinationDraft> & {
   fieldMappings: FieldMapping[]
   onFieldMappings: (mappings: FieldMapping[]) => void
-  /** By a check of the source, to choose from. */
+  /** Fields found by a check of the source, to choose from. */
   foundFields?: SourceField[] | undefined
 }) {
   const errorAt = (name: string) => errorOf(error, ...path, name)
@@ -85,7 +85,7 @@ export function DestinationCreate({
   )
 }
 
-/** A postgres pipe fills one table of the service for each table of the source. */
+/** Destination of a postgres pipe: one table of the service for each source table. */
 export function PostgresDestinationCreate({
   value,
   onChange,
@@ -96,7 +96,7 @@ export function PostgresDestinationCreate({
 }: PartProps<DestinationDraft> & {
   tableMappings: TableMappingToAdd[]
   onTableMappings: (mappings: TableMappingToAdd[]) => void
-  /** The tables that a check of the source has found. */
+  /** Tables found by a check of the source. */
   found?: ReactNode
 }) {
   return (

@@ -6,13 +6,13 @@ import { type RowColumn, RowsEditor } from './rows-editor.tsx'
 
 export const fieldMappingsPath = ['fieldMappings']
 
-/** Of names, one in each line. */
+/** Choices from names, one per line. */
 function choicesOf(lines: string): { value: string; label: string }[] {
   const names = [...new Set(lines.split('\n'))].filter((name) => name !== '')
   return names.map((name) => ({ value: name, label: name }))
 }
 
-/** Which field of the source fills which column, where their names differ. */
+/** Editor of field mappings: which source field fills which column. */
 export function FieldMappingsEditor({
   value,
   onChange,
@@ -23,9 +23,9 @@ export function FieldMappingsEditor({
 }: {
   value: FieldMapping[]
   onChange: (mappings: FieldMapping[]) => void
-  /** The columns of the destination, which are suggested. */
+  /** Destination columns, as suggestions. */
   columnNames: string[]
-  /** The fields that a check has found in the source, which are suggested. */
+  /** Source fields found by a check, as suggestions. */
   fieldNames?: string[]
   error?: FormError
   disabled?: boolean

@@ -1,11 +1,11 @@
-// One input for each field of a new pipe, with the words of pipe-fields.ts and the API's sentence when it refuses the value.
+// Inputs for the fields of a new pipe, with labels from pipe-fields.ts and errors from the API.
 import { Button, NativeSelect, NumberInput, Stack, Switch, TextInput } from '@mantine/core'
 import { type ReactNode, useId, useState } from 'react'
 import { ChevronIcon } from '../icons.tsx'
 import type { FieldText } from '../pipe-fields.ts'
 import type { FormError } from './form-error.ts'
 
-/** A part of the form, which is given what was entered so far, and says what has changed. */
+/** Props of a part of the form: its values, and a callback for changes. */
 export interface PartProps<Draft> {
   value: Draft
   onChange: (changed: Partial<Draft>) => void
@@ -30,7 +30,7 @@ export function TextField({
   isExact = false,
 }: FieldProps<string> & {
   placeholder?: string
-  /** Spaces around the text are part of it. */
+  /** Keeps leading and trailing spaces. */
   isExact?: boolean
 }) {
   return (
@@ -52,7 +52,7 @@ export function TextField({
 }
 
 /** A date and time in UTC, `YYYY-MM-DDTHH:MM`. */
-export function MomentField({ field, value, onChange, error }: FieldProps<string>) {
+export function DateTimeField({ field, value, onChange, error }: FieldProps<string>) {
   return (
     <TextInput
       type="datetime-local"
@@ -97,7 +97,7 @@ export function SwitchField({ field: { label, about }, value, onChange, error }:
   )
 }
 
-/** Null: left empty, so that the default holds. */
+/** Null: empty, so the default applies. */
 export function NumberField({
   field: { label, about },
   value,
@@ -115,13 +115,13 @@ export function NumberField({
       error={error}
       allowDecimal={false}
       allowNegative={false}
-      // The API says what is too little or too much.
+      // The API validates the range.
       clampBehavior="none"
     />
   )
 }
 
-/** What few people need. Opened by itself when a field in it is wrong. */
+/** Rarely used fields. Opens automatically when one of them has an error. */
 export function More({
   label,
   hasError = false,

@@ -1,4 +1,4 @@
-// What the API says about a field stands where its pointer leads.
+// Looks up API errors by their pointers.
 import type { PenstockError } from '../../../src/client/error.ts'
 import { fieldError } from '../../api/change.ts'
 
@@ -7,12 +7,12 @@ export type Path = (string | number)[]
 
 const pointerOf = (path: Path): string => path.join('/')
 
-/** What the API says about one field: `errorOf(error, 'source', 'kafka', 'credentials', 'password')`. */
+/** Error of one field: `errorOf(error, 'source', 'kafka', 'credentials', 'password')`. */
 export function errorOf(error: FormError, ...path: Path): string | undefined {
   return fieldError(error, pointerOf(path))
 }
 
-/** What the API says about a field and everything in it; for `shownFields` of `ProblemNotice`. */
+/** Pointers of all errors at or below a field; for `shownFields` of `ProblemNotice`. */
 export function pointersBelow(error: FormError, ...path: Path): string[] {
   const field = pointerOf(path)
   return (error?.errors ?? [])
@@ -20,7 +20,7 @@ export function pointersBelow(error: FormError, ...path: Path): string[] {
     .filter((pointer) => pointer === field || pointer.startsWith(`${field}/`))
 }
 
-/** All that the API says about a field and what is in it, except about those parts that say it themselves. */
+/** Errors at or below a field, except those of parts that show their own. */
 export function otherErrors(error: FormError, path: Path, shownParts: Path[]): string | undefined {
   const shown = new Set(shownParts.map((part) => pointerOf([...path, ...part])))
   const details = pointersBelow(error, ...path)

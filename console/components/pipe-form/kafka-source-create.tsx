@@ -3,7 +3,7 @@ import { choiceTexts, kafkaFields, offsetFields, schemaRegistryFields } from '..
 import { Section } from '../section.tsx'
 import { kafkaSecretNames } from './create-body.ts'
 import type { KafkaDraft } from './create-draft.ts'
-import { ChoiceField, MomentField, More, type PartProps, TextField } from './fields.tsx'
+import { ChoiceField, DateTimeField, More, type PartProps, TextField } from './fields.tsx'
 import { errorOf, pointersBelow } from './form-error.ts'
 import { SecretFields } from './secret-fields.tsx'
 import { PemInput } from './secret-input.tsx'
@@ -66,7 +66,7 @@ export function KafkaSourceCreate({ value, onChange, error }: PartProps<KafkaDra
             choices={choiceTexts.offsetStrategy}
           />
           {value.offsetStrategy === 'from_timestamp' && (
-            <MomentField
+            <DateTimeField
               field={offsetFields.timestamp}
               value={value.offsetTimestamp}
               onChange={(offsetTimestamp) => onChange({ offsetTimestamp })}
@@ -134,7 +134,7 @@ function KafkaAuthentication({ value, onChange, error }: PartProps<KafkaDraft>) 
         onChange={(changed) => onChange({ credentials: { ...value.credentials, ...changed } })}
         error={error}
         path={[...path, 'credentials']}
-        // A connection string stands for user name and password, so that none of them is needed by itself.
+        // Either a connection string or user name and password are required.
         required={!names.includes('connectionString')}
       />
     </Section>

@@ -3,10 +3,10 @@ import { choiceTexts, kinesisFields } from '../pipe-fields.ts'
 import { Section } from '../section.tsx'
 import { CloudCredentials } from './cloud-credentials.tsx'
 import type { KinesisDraft } from './create-draft.ts'
-import { ChoiceField, MomentField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
+import { ChoiceField, DateTimeField, More, type PartProps, SwitchField, TextField } from './fields.tsx'
 import { errorOf } from './form-error.ts'
 
-// A Kinesis source has no schema registry, which Confluent's Avro would need.
+// A Kinesis source has no schema registry, which Confluent Avro needs.
 const { JSONEachRow, Avro } = choiceTexts.format
 const { IAM_ROLE, IAM_USER } = choiceTexts.kafkaAuthentication
 const path = ['source', 'kinesis']
@@ -62,7 +62,7 @@ export function KinesisSourceCreate({ value, onChange, error }: PartProps<Kinesi
             choices={choiceTexts.iteratorType}
           />
           {value.iteratorType === 'AT_TIMESTAMP' && (
-            <MomentField
+            <DateTimeField
               field={kinesisFields.timestamp}
               value={value.timestamp}
               onChange={(timestamp) => onChange({ timestamp })}

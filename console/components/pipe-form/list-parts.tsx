@@ -1,9 +1,9 @@
-// What lists of rows have in common, whatever a row is: a label, buttons that add and remove, and where the focus goes.
+// Shared parts of list editors: label, add and remove buttons, and focus handling.
 import { ActionIcon, Button, Input } from '@mantine/core'
 import { type ReactNode, type Ref, type RefObject, useEffect, useRef } from 'react'
 import { PlusIcon, TrashIcon } from '../icons.tsx'
 
-/** After a row was added, its first input is where the person goes on. */
+/** Moves the focus to the first input of an added row. */
 export function useRowFocus(list: RefObject<HTMLElement | null>, rowCount: number) {
   const addButton = useRef<HTMLButtonElement>(null)
   const isRowExpected = useRef(false)

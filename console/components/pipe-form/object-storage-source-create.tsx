@@ -22,7 +22,7 @@ const exampleUrls: Record<ObjectStorageDraft['type'], string> = {
 
 export function ObjectStorageSourceCreate({ value, onChange: change, error }: PartProps<ObjectStorageDraft>) {
   const errorAt = (name: string) => errorOf(error, ...path, name)
-  // Nobody reads a queue without credentials.
+  // A queue requires credentials.
   const onChange: typeof change = (changed) => {
     const next = { ...value, ...changed }
     const isLeftOpen = next.authentication === 'none' && hasQueue(next)
@@ -136,12 +136,12 @@ export function ObjectStorageSourceCreate({ value, onChange: change, error }: Pa
 const queues = {
   s3: {
     about:
-      'An SQS queue for this pipe alone, which the bucket tells of new objects. Left empty: the bucket is listed again and again.',
+      'An SQS queue for this pipe only, which the bucket notifies of new objects. If empty, the bucket is listed periodically.',
     placeholder: 'https://sqs.eu-west-1.amazonaws.com/123456789012/orders',
   },
   azureblobstorage: {
     about:
-      'A storage queue for this pipe alone, which Event Grid tells of new blobs. Left empty: the container is listed again and again.',
+      'A storage queue for this pipe only, which Event Grid notifies of new blobs. If empty, the container is listed periodically.',
     placeholder: 'https://northwind.queue.core.windows.net/orders',
   },
 }

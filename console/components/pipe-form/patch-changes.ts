@@ -1,4 +1,4 @@
-// A patch of a pipe for people to look at before it is sent: before and after, and without its secrets.
+// Display of a pipe patch before it is sent: before and after, without secrets.
 import type {
   Column,
   FieldMapping,
@@ -12,7 +12,7 @@ import { kindOf, settingFields } from '../pipe-fields.ts'
 import { differs } from './patch.ts'
 import { isSameTable, isSecretGroup, postgresNumberDefaults, type TableName } from './pipe-draft.ts'
 
-/** The patch as it may be shown: secrets are told as changed. */
+/** The patch for display: secrets are replaced by "changed". */
 export function shownPatch(patch: PipePatch): PipePatch {
   const masked = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value === null ? null : 'changed'
@@ -61,7 +61,7 @@ const columnLines = (columns: Column[]): string => columns.map(({ name, type }) 
 const mappingLines = (mappings: FieldMapping[]): string =>
   mappings.map(({ sourceField, destinationField }) => `${sourceField} → ${destinationField}`).join('\n')
 
-/** JSON with each item of a list on a line of its own: a table of a hundred columns has a hundred lines. */
+/** JSON with one line per list item: a hundred columns take a hundred lines. */
 export function jsonText(value: unknown, indent = ''): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const inner = `${indent}  `

@@ -84,7 +84,7 @@ function pipeWith(source: Pipe['source']): Pipe {
     createdAt: '2026-11-15T00:00:00.000Z',
     updatedAt: '2026-11-15T00:00:00.000Z',
     destination: { database: 'shop', table: 'orders', columns: [{ name: 'id', type: 'UInt64' }] },
-    // In the order of the API, which is not the one of the form.
+    // In the order of the API, which differs from the form's.
     fieldMappings: [{ destinationField: 'id', sourceField: 'order_id' }],
     scaling: { concurrency: 0, replicas: 1, replicaCpuMillicores: 125, replicaMemoryGb: 0.5 },
     settings,
@@ -98,7 +98,7 @@ function kafkaPatch(source: SourceDraft, pipe = kafkaPipe): unknown {
   return patchOf(pipe, { source })?.source?.kafka
 }
 
-test('nothing touched, and everything touched but left as it was, is nothing to send', () => {
+test('untouched and unchanged fields give no patch', () => {
   assert.equal(patchOf(kafkaPipe, {}), undefined)
   const draft: PipeDraft = {
     name: ' orders ',
@@ -160,7 +160,7 @@ test('null clears an optional field', () => {
   assert.deepEqual(isPublic, { source: { objectStorage: { authentication: null } } })
 })
 
-test('secrets are sent when they were typed, and the others stay', () => {
+test('typed secrets are sent, and the others stay', () => {
   assert.deepEqual(kafkaPatch({ secrets: { username: '', password: 'new' } }), { credentials: { password: 'new' } })
   assert.deepEqual(patchOf(pipeWith({ postgres }), { source: { secrets: { password: 'new' } } }), {
     source: { postgres: { credentials: { password: 'new' } } },
@@ -171,7 +171,7 @@ test('secrets are sent when they were typed, and the others stay', () => {
   })
 })
 
-test('another authentication is sent with the credentials that it needs, and with no others', () => {
+test('another authentication is sent with its own credentials only', () => {
   const secrets = { password: 'typed before', accessKeyId: 'AK', secretKey: 'secret' }
   assert.deepEqual(kafkaPatch({ authentication: 'IAM_USER', secrets }), {
     authentication: 'IAM_USER',
@@ -190,14 +190,14 @@ test('another authentication is sent with the credentials that it needs, and wit
   })
 })
 
-test('a connection string of Event Hubs goes to where the login goes', () => {
+test('a connection string of Event Hubs is sent in the credentials', () => {
   const pipe = pipeWith({ kafka: { ...kafka, type: 'azureeventhub' } })
   const secrets = { connectionString: 'Endpoint=sb://x' }
   assert.deepEqual(kafkaPatch({ secrets }, pipe), { credentials: secrets })
   assert.equal(kafkaPatch({ secrets }), undefined)
 })
 
-test('a role that is only noted does not switch the authentication that the form shows', () => {
+test('a role alone does not change the authentication', () => {
   assert.deepEqual(kafkaPatch({ iamRole: 'arn:1' }), { authentication: 'PLAIN', iamRole: 'arn:1' })
   const { authentication: _, iamRole: __, ...open } = objectStorage
   assert.deepEqual(patchOf(pipeWith({ objectStorage: open }), { source: { iamRole: 'arn:1' } }), {
@@ -205,7 +205,7 @@ test('a role that is only noted does not switch the authentication that the form
   })
 })
 
-test('stored secrets are forgotten only when the authentication does not use them', () => {
+test('stored secrets are removed only when the authentication does not use them', () => {
   assert.equal(kafkaPatch({ forgottenSecrets: ['credentials'] }), undefined)
   const pipe = pipeWith({ kafka: { ...kafka, iamRole: 'arn:1' } })
   assert.deepEqual(kafkaPatch({ authentication: 'IAM_ROLE', forgottenSecrets: ['credentials'] }, pipe), {
@@ -218,7 +218,7 @@ test('tables are removed and added by name', () => {
   const added = { ...orders, targetTable: 'orders_2', useCustomSortingKey: false, sortingKeys: [] }
   const source: SourceDraft = {
     port: 5433,
-    // The second was removed by somebody else meanwhile.
+    // Another person has removed the second one.
     removedTables: [
       { sourceSchemaName: 'public', sourceTable: 'orders' },
       { sourceSchemaName: 'public', sourceTable: 'gone' },
@@ -255,7 +255,7 @@ test('after a rebase only what still differs is sent', () => {
   assert.deepEqual(patchOf(fresh, draft), { destination: { columns: draft.columns } })
 })
 
-test('no secret is in what is shown', () => {
+test('the shown patch contains no secrets', () => {
   const secrets = { password: 'hunter2', connectionString: 'SharedAccessKey=hunter2' }
   const patches: [Pipe, PipePatch][] = [kafkaPipe, pipeWith({ objectStorage: azure }), pipeWith({ postgres })].map(
     (pipe) => [pipe, patchOf(pipe, { source: { secrets } })!],
@@ -271,7 +271,7 @@ test('no secret is in what is shown', () => {
   })
 })
 
-test('the wish to check the source is shown as it is sent, and is no change of the pipe', () => {
+test('the request to check the source is shown as it is sent, and does not change the pipe', () => {
   const checked = withCheck(patchOf(kafkaPipe, { name: 'orders (eu)', source: { iamRole: 'arn:1' } })!)
   assert.deepEqual(shownPatch(checked), checked)
   assert.equal(shownPatch(withCheck({ name: 'a' })).source?.validateSamples, true)
@@ -296,7 +296,7 @@ test('before and after of every field', () => {
   ])
 })
 
-test('fields that cannot be empty are told', () => {
+test('missing required fields are listed', () => {
   assert.deepEqual(missingFields({ name: ' ', source: { host: '', port: null, database: 'shop' } }), [
     'name',
     'host',
@@ -305,7 +305,7 @@ test('fields that cannot be empty are told', () => {
   assert.deepEqual(missingFields({}), [])
 })
 
-test('what is shown as JSON is the JSON that is sent', () => {
+test('the shown JSON equals the sent JSON', () => {
   const patch = { name: 'a "b"', fieldMappings: [], destination: { columns: [{ name: 'id', type: 'UInt64' }] } }
   const texts = [patch, {}, { source: { kafka: { caCertificate: null, reversePrivateEndpointIds: ['{', 'b'] } } }]
   for (const value of texts) assert.deepEqual(JSON.parse(jsonText(value)), value)

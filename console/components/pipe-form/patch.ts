@@ -1,4 +1,4 @@
-// What a person changed in the form of a pipe, as the merge patch that says exactly this.
+// Builds the merge patch from the changed fields of the pipe form.
 import type {
   Column,
   FieldMapping,
@@ -26,7 +26,7 @@ import {
   type TableName,
 } from './pipe-draft.ts'
 
-/** Only what differs from the pipe; undefined when nothing does. */
+/** Changes to the pipe, if any. */
 export function patchOf(pipe: Pipe, draft: PipeDraft): PipePatch | undefined {
   const name = draft.name?.trim()
   const source = sourcePatchOf(pipe, draft)
@@ -43,12 +43,12 @@ export function patchOf(pipe: Pipe, draft: PipeDraft): PipePatch | undefined {
   return somethingOf(patch)
 }
 
-/** The same change, kept only if its source passes the check. */
+/** Adds the request to check the source before the change. */
 export function withCheck(patch: PipePatch): PipePatch {
   return { ...patch, source: { ...patch.source, validateSamples: true } }
 }
 
-/** With the members of each column in one order, so that lists can be compared. */
+/** Columns with a fixed field order, so that lists can be compared. */
 const columnsOf = (columns: Column[]): Column[] => columns.map(({ name, type }) => ({ name, type }))
 
 const mappingsOf = (mappings: FieldMapping[]): FieldMapping[] =>
@@ -77,7 +77,7 @@ function sourcePatchOf(pipe: Pipe, draft: PipeDraft): PipePatch['source'] | unde
   return patch && { [kind]: patch }
 }
 
-/** Null clears what is there; an empty text where there was nothing is no change. */
+/** Null clears a value; an empty text for a missing value is no change. */
 function clearable<Name extends string>(
   name: Name,
   typed: string | undefined,
@@ -91,7 +91,7 @@ type AuthenticatedPatch = Omit<KafkaSourcePatch & ObjectStorageSourcePatch, 'aut
   authentication?: string | null
 }
 
-/** Kafka, Kinesis and object storage: sources that can be signed in to in several ways. */
+/** Patch of sources with several authentications: Kafka, Kinesis and object storage. */
 function authenticatedPatchOf(
   pipe: Pipe,
   draft: PipeDraft,
@@ -113,7 +113,7 @@ function authenticatedPatchOf(
         }
       : {}),
   }
-  // A credential of another kind, sent alone, would switch the authentication: it stays what the form shows.
+  // A credential of another kind, sent alone, would change the authentication, so the shown one is sent with it.
   const brought = [
     typeof patch.iamRole === 'string' && 'IAM_ROLE',
     typeof patch.connectionString === 'string' && 'CONNECTION_STRING',
@@ -128,7 +128,7 @@ function endpointsPatchOf({ reversePrivateEndpointIds: ids }: SourceDraft, prese
   return { reversePrivateEndpointIds: ids.length > 0 ? ids : null }
 }
 
-/** Only what was typed for the authentication that is chosen: what was typed before another was chosen is not sent. */
+/** Secrets typed for the chosen authentication; those typed for another one are not sent. */
 function secretsPatchOf(pipe: Pipe, draft: PipeDraft): { [Group in SecretGroup]?: never } {
   const { secrets = {}, forgottenSecrets = [] } = draft.source ?? {}
   const authentication = chosenAuthentication(pipe, draft)
@@ -164,14 +164,14 @@ function postgresPatchOf(pipe: Pipe, draft: PipeDraft): PostgresSourcePatch | un
   })
 }
 
-/** Those that the pipe still has: somebody else may have removed one meanwhile. */
+/** Removed tables that the pipe still has: another person may have removed some. */
 function removedTables(present: TableMapping[], { removedTables: names = [] }: SourceDraft): TableName[] {
   return present
     .filter((mapping) => names.some((name) => isSameTable(name, mapping)))
     .map(({ sourceSchemaName, sourceTable }) => ({ sourceSchemaName, sourceTable }))
 }
 
-/** Without what says nothing. */
+/** Omits default values. */
 function addition({
   tableEngine,
   useCustomSortingKey = false,

@@ -1,4 +1,4 @@
-// What a person entered into the form that changes a pipe, apart from what the pipe is.
+// Form state of a pipe change, separate from the pipe.
 import type { Column, FieldMapping, Pipe, PipeSettings, TableMappingToAdd } from '../../../src/client/shapes.ts'
 
 export type SecretName =
@@ -10,7 +10,7 @@ export type SecretName =
   | 'privateKey'
   | 'connectionString'
 
-/** The fields of sources whose values are secrets. */
+/** Source fields with secrets. */
 const secretGroups = ['credentials', 'accessKey', 'connectionString'] as const
 
 export type SecretGroup = (typeof secretGroups)[number]
@@ -24,7 +24,7 @@ export interface TableName {
   sourceTable: string
 }
 
-/** A field that is not there was not touched: it is what the pipe has, also after somebody else changed the pipe. */
+/** A missing field is untouched and follows the pipe, also after concurrent changes. */
 export interface PipeDraft {
   name?: string
   columns?: Column[]
@@ -34,7 +34,7 @@ export interface PipeDraft {
   source?: SourceDraft
 }
 
-/** Of all kinds; a pipe uses those of its own. An empty text clears the field where the API allows it. */
+/** Fields of all source kinds. An empty text clears the field where the API allows it. */
 export interface SourceDraft {
   authentication?: string
   caCertificate?: string
@@ -43,22 +43,22 @@ export interface SourceDraft {
   path?: string
   host?: string
   database?: string
-  /** Null: nothing is entered. */
+  /** Null: empty. */
   port?: number | null
   reversePrivateEndpointIds?: string[]
   pullBatchSize?: number | null
   syncIntervalSeconds?: number | null
-  /** What was typed; what is empty stays as it is stored. */
+  /** Typed secrets; empty ones keep the stored value. */
   secrets?: { [Name in SecretName]?: string }
   forgottenSecrets?: SecretGroup[]
   removedTables?: TableName[]
   addedTables?: TableMappingToAdd[]
 }
 
-/** Those of docs/contract.md. */
+/** Defaults of docs/contract.md. */
 export const postgresNumberDefaults = { pullBatchSize: 100_000, syncIntervalSeconds: 60 }
 
-/** The authentication that the form shows; an empty text when there is none. */
+/** The authentication in the form; an empty text for no authentication. */
 export function chosenAuthentication(pipe: Pick<Pipe, 'source'>, draft: PipeDraft): string {
   return draft.source?.authentication ?? presentAuthentication(pipe)
 }
@@ -71,7 +71,7 @@ function presentAuthentication({ source }: Pick<Pipe, 'source'>): string {
 const login: SecretName[] = ['username', 'password']
 const userKey: SecretName[] = ['accessKeyId', 'secretKey']
 
-/** The secrets that go with an authentication, and the field that takes them. Others are not asked for. */
+/** The secrets of an authentication, and the field that contains them. */
 export function neededSecrets(
   { source }: Pick<Pipe, 'source'>,
   authentication: string,
@@ -90,7 +90,7 @@ export function neededSecrets(
   return { group: 'credentials', names: isAzure ? [...login, 'connectionString'] : login }
 }
 
-/** Stored secrets that the authentication has no use for, and that can be forgotten. */
+/** Stored secrets that the authentication does not use and that can be removed. */
 export function forgettableSecrets(pipe: Pick<Pipe, 'source'>, authentication: string): SecretGroup[] {
   const { kafka, kinesis, objectStorage } = pipe.source
   const groups: SecretGroup[] = kafka ? ['credentials'] : kinesis ? ['accessKey'] : []
@@ -102,7 +102,7 @@ export function forgettableSecrets(pipe: Pick<Pipe, 'source'>, authentication: s
   return groups.filter((group) => group !== used)
 }
 
-/** Fields that cannot be empty, and are. */
+/** Required fields that are empty. */
 export function missingFields(draft: PipeDraft): ('name' | 'host' | 'port' | 'database')[] {
   const { host, port, database } = draft.source ?? {}
   const empty = {
@@ -114,7 +114,7 @@ export function missingFields(draft: PipeDraft): ('name' | 'host' | 'port' | 'da
   return (['name', 'host', 'port', 'database'] as const).filter((field) => empty[field])
 }
 
-/** Whether somebody typed something that the patch does not tell. */
+/** Whether secrets were typed, which the shown patch does not contain. */
 export function hasTypedSecrets({ source }: PipeDraft): boolean {
   return Object.values(source?.secrets ?? {}).some((secret) => secret !== '')
 }

@@ -17,7 +17,7 @@ const numberNames = [
 ] as const
 const switchNames = ['allowNullableColumns', 'enableFailoverSlots'] as const
 
-/** Without the tables, which belong to the destination for whoever fills in the form. */
+/** Source fields of a postgres pipe, without the tables, which are in the destination step. */
 export function PostgresSourceCreate({ value, onChange, error }: PartProps<PostgresDraft>) {
   const errorAt = (...names: string[]) => errorOf(error, ...path, ...names)
   const { settings } = value

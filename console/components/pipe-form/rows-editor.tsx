@@ -10,30 +10,30 @@ export interface RowColumn {
   label: string
   kind: 'text' | 'select' | 'switch'
   placeholder?: string
-  /** Of a select: all of them. Of a text: what is suggested. */
+  /** All choices of a select, or suggestions for a text. */
   choices?: { value: string; label: string }[]
 }
 
 interface RowsEditorProps<Row> {
   label: string
   about?: ReactNode
-  /** What it means that there is no row. */
+  /** Explanation of an empty list. */
   whenEmpty?: string
   columns: RowColumn[]
   value: Row[]
   onChange: (rows: Row[]) => void
   newRow: Row
-  /** What the button that adds a row says. */
+  /** Label of the add button. */
   addLabel: string
-  /** What one row is called: "column", for "Remove column 2". */
+  /** Name of one row: "column", for "Remove column 2". */
   rowName: string
   error?: FormError
-  /** Where the list is in the body: `['destination', 'columns']`. */
+  /** Path of the list in the body: `['destination', 'columns']`. */
   path: Path
   disabled?: boolean
 }
 
-/** A list of rows, edited cell by cell. Columns stand side by side where there is room. */
+/** Editor of a list of rows, cell by cell. */
 export function RowsEditor<Row extends object>({
   label,
   about,
@@ -51,7 +51,7 @@ export function RowsEditor<Row extends object>({
   const labelId = useId()
   const list = useRef<HTMLDivElement>(null)
   const { addButton, expectRow } = useRowFocus(list, value.length)
-  // The rows keep their callbacks, so that typing into one of a thousand does not draw all of them.
+  // Stable callbacks, so that typing into one row does not render all rows.
   const latest = useRef({ value, onChange })
   latest.current = { value, onChange }
   const callbacks = useRef({
@@ -102,7 +102,7 @@ export function RowsEditor<Row extends object>({
   )
 }
 
-/** For the eyes: every input has a label of its own for screen readers. */
+/** Visual labels only: every input has its own label for screen readers. */
 function ColumnLabels({ columns }: { columns: RowColumn[] }) {
   return (
     <Group gap="xs" wrap="nowrap" aria-hidden="true" mb={-6}>
@@ -132,7 +132,7 @@ const RowCells = memo(function RowCells({
   index: number
   columns: RowColumn[]
   rowName: string
-  /** One line for each column. */
+  /** One line per column. */
   errors: string
   disabled: boolean
   onChange: (index: number, name: string, cell: Cell) => void

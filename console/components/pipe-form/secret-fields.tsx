@@ -6,7 +6,7 @@ import { PemInput, SecretInput } from './secret-input.tsx'
 
 export type SecretName = keyof typeof secretFields
 
-/** The secrets of one group, such as `credentials` or `accessKey`. */
+/** Inputs for the secrets of one group, such as `credentials` or `accessKey`. */
 export function SecretFields<Name extends SecretName>({
   names,
   value,
@@ -20,15 +20,15 @@ export function SecretFields<Name extends SecretName>({
   value: Record<Name, string>
   onChange: (changed: Partial<Record<Name, string>>) => void
   error: FormError
-  /** Where the group is in the body. */
+  /** Path of the group in the body. */
   path: string[]
   required?: boolean
-  /** Tells the secrets of one group from those of another: "Registry" makes "Registry password". */
+  /** Distinguishes the labels of groups: "Registry" makes "Registry password". */
   labelPrefix?: string
 }) {
-  // What the API says of the group is shown at the first part that is empty, else at the last, which is the secret itself.
-  // A connection string stands for all.
-  const blamed =
+  // An error of the group is shown at its first empty field, otherwise at the last one, which is the secret. With a connection
+  // string it is shown there.
+  const fieldWithError =
     names.find((name) => name === 'connectionString' && value[name] !== '') ??
     names.find((name) => value[name] === '') ??
     names.at(-1)
@@ -40,7 +40,7 @@ export function SecretFields<Name extends SecretName>({
       labelPrefix={labelPrefix}
       value={value[name]}
       onChange={(secret) => onChange({ [name]: secret } as Partial<Record<Name, string>>)}
-      error={errorOf(error, ...path, name) ?? (name === blamed ? errorOf(error, ...path) : undefined)}
+      error={errorOf(error, ...path, name) ?? (name === fieldWithError ? errorOf(error, ...path) : undefined)}
       required={required}
     />
   )

@@ -1,8 +1,8 @@
-// Inputs for secrets, and for keys and certificates, which have many lines.
+// Inputs for secrets, and for multi-line keys and certificates.
 import { Button, Group, PasswordInput, Stack, Textarea } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 
-/** A secret: hidden unless the person asks to see it, and not kept by the browser. */
+/** A secret, hidden by default and not stored by the browser. */
 export function SecretInput({
   label,
   about,
@@ -22,7 +22,7 @@ export function SecretInput({
   placeholder?: string
   required?: boolean
   disabled?: boolean
-  /** Such as a private key, whose line breaks matter. */
+  /** For private keys, whose line breaks matter. */
   isMultiline?: boolean
 }) {
   const [isVisible, setVisible] = useState(false)
@@ -60,7 +60,7 @@ export function SecretInput({
     <PasswordInput
       {...common}
       aria-invalid={error ? true : undefined}
-      // It is a password of another system: nothing that keeps passwords should offer or take one here.
+      // A password of another system: password managers must not fill or store it.
       autoComplete="off"
       data-1p-ignore
       data-lpignore="true"
@@ -73,7 +73,7 @@ export function SecretInput({
   )
 }
 
-/** Text in several lines that is not secret, such as a certificate. */
+/** Multi-line text that is not secret, such as a certificate. */
 export function PemInput({
   label,
   about,

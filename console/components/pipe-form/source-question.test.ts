@@ -32,14 +32,14 @@ function refusalAt(pointer: string): PenstockError {
 }
 
 describe('the check of a new source', () => {
-  it('sends the source as a pipe is created with it, and nothing else', () => {
+  it('sends only the source, in the form used to create a pipe', () => {
     const objectStorage = { ...emptyDraft.objectStorage, authentication: 'none' as const, url: 's3://a/b' }
     assert.deepEqual(questionOfDraft({ ...emptyDraft, kind: 'objectStorage', objectStorage }).body, {
       source: { objectStorage: { type: 's3', format: 'JSONEachRow', url: 's3://a/b' } },
     })
   })
 
-  it('can be asked before a table is mapped, and asks for no table that has no name yet', () => {
+  it('can run before a table is mapped, and skips tables without names', () => {
     const source = { host: 'db.example', database: 'shop', credentials: { username: 'reader', password: 'a-password' } }
     assert.deepEqual(questionOfDraft(postgresDraft()).body, { source: { postgres: source } })
     assert.deepEqual(questionOfDraft(postgresDraft({ tableMappings: [unnamed, orders] })).body, {
@@ -47,7 +47,7 @@ describe('the check of a new source', () => {
     })
   })
 
-  it('tells what is wrong with a table at the row of that table', () => {
+  it('shows the error of a table at its row', () => {
     const { inForm } = questionOfDraft(postgresDraft({ tableMappings: [unnamed, orders] }))
     const placed = inForm(refusalAt('#/source/postgres/tableMappings/0/sourceTable'))
     assert.equal(placed.errors[0]?.pointer, '#/source/postgres/tableMappings/1/sourceTable')
@@ -55,7 +55,7 @@ describe('the check of a new source', () => {
     assert.equal(inForm(refusalAt('#/source/postgres/host')).errors[0]?.pointer, '#/source/postgres/host')
   })
 
-  it('is outdated by any change of the source, and holds again when that is undone', () => {
+  it('is outdated by any change of the source, and valid again when that is undone', () => {
     const asked = questionOfDraft(postgresDraft())
     const state = (draft: PipeDraft) => viewOfCheck({ asked, found }, questionOfDraft(draft)).state
     assert.equal(state(postgresDraft()), 'passed')
@@ -64,7 +64,7 @@ describe('the check of a new source', () => {
     assert.equal(state({ ...postgresDraft(), name: 'orders' }), 'passed')
   })
 
-  it('is not outdated by a table that is mapped after it passed, but is after it failed', () => {
+  it('is outdated by an added table only if it failed', () => {
     const asked = questionOfDraft(postgresDraft())
     const withOrders = questionOfDraft(postgresDraft({ tableMappings: [orders] }))
     const error = refusalAt('#/source/postgres/tableMappings/0/sourceTable')
@@ -73,7 +73,7 @@ describe('the check of a new source', () => {
     assert.deepEqual(viewOfCheck({ asked, error }, withOrders), { state: 'outdated' })
   })
 
-  it('says nothing about a source of another kind', () => {
+  it('does not apply to a source of another kind', () => {
     const asked = questionOfDraft(postgresDraft())
     assert.deepEqual(viewOfCheck({ asked, found }, questionOfDraft({ ...emptyDraft, kind: 'kafka' })), {
       state: 'none',
@@ -92,19 +92,19 @@ describe('the check of a pipe', () => {
     fieldMappings: [],
   } as unknown as Pipe
 
-  it('is asked with the changes, or without any', () => {
+  it('is sent with or without changes', () => {
     assert.deepEqual(questionOfPipe(pipe, undefined).body, { pipeId: 'a-pipe' })
     const patch = { source: { postgres: { host: 'other.example' } } }
     assert.deepEqual(questionOfPipe(pipe, patch).body, { pipeId: 'a-pipe', patch })
   })
 
-  it('tells what is wrong with the changes at the fields of the form', () => {
+  it('shows errors of the changes at the fields of the form', () => {
     const { inForm } = questionOfPipe(pipe, { name: '' })
     assert.equal(inForm(refusalAt('#/patch/name')).errors[0]?.pointer, '#/name')
     assert.equal(inForm(refusalAt('#/source/postgres/host')).errors[0]?.pointer, '#/source/postgres/host')
   })
 
-  it('is outdated by a change of the source, here or by somebody else; of columns, only in what does not fit', () => {
+  it('is outdated by any change of the source; a change of columns outdates only the comparison', () => {
     const asked = questionOfPipe(pipe, undefined)
     const view = (question: typeof asked) => viewOfCheck({ asked, found }, question)
     assert.equal(view(questionOfPipe(pipe, { source: { postgres: { host: 'other.example' } } })).state, 'outdated')
@@ -121,7 +121,7 @@ describe('the check of a pipe', () => {
 })
 
 describe('tables that were found', () => {
-  it('are mapped to a table of the same name, unless that is filled already', () => {
+  it('are mapped to a table of the same name, unless that is used already', () => {
     const once = withTable([unnamed], orders)
     assert.deepEqual(once, [orders])
     assert.deepEqual(withTable(once, { sourceSchemaName: 'archive', sourceTable: 'orders' }), [
@@ -130,13 +130,13 @@ describe('tables that were found', () => {
     ])
   })
 
-  it('are found by a part of their name or schema, in any case', () => {
+  it('are found by part of their name or schema, case-insensitively', () => {
     const customers = { sourceSchemaName: 'crm', sourceTable: 'Customers' }
     assert.deepEqual(tablesNamed([orders, customers], ' CRM.cust '), [customers])
     assert.deepEqual(tablesNamed([orders, customers], ''), [orders, customers])
   })
 
-  it('are those of the pipe without the removed and with the added ones', () => {
+  it('are those of the pipe, without removed and with added ones', () => {
     const items = { ...orders, sourceTable: 'items' }
     assert.deepEqual(mappedTables([orders], { removedTables: [orders], addedTables: [items] }), [items])
     assert.deepEqual(mappedTables([orders], {}), [orders])

@@ -1,5 +1,4 @@
-// What a check of a source asks, from what stands in a form: the source alone, for a pipe that is not there yet, or a pipe as
-// the changes of the form would make it.
+// Request of a source check from a form: the source of a new pipe, or an existing pipe with the changes of the form.
 import type { PenstockError } from '../../../src/client/error.ts'
 import type { Pipe, PipePatch } from '../../../src/client/shapes.ts'
 import type { SourceQuestion } from '../../api/check-state.ts'
@@ -17,7 +16,7 @@ export function questionOfDraft(draft: PipeDraft): SourceQuestion {
     return { body: { source: others }, kind, sourceKey, tablesKey: '', fitKey: '', inForm: (error) => error }
   }
   const { tableMappings, ...rest } = postgres
-  // A table whose names are not all there yet is not asked about.
+  // Tables without complete names are skipped.
   const asked = tableMappings.flatMap((mapping, index) => (isCompleteMapping(mapping) ? [index] : []))
   const mappings = asked.length > 0 ? { tableMappings: asked.map((index) => tableMappings[index]!) } : {}
   return {
@@ -53,7 +52,7 @@ export function questionOfPipe(pipe: Pipe, patch: PipePatch | undefined): Source
   }
 }
 
-function withPointers(error: PenstockError, place: (pointer: string) => string): PenstockError {
-  const placed = error.errors.map(({ pointer, detail }) => ({ pointer: place(pointer), detail }))
-  return withFieldErrors(error, placed)
+function withPointers(error: PenstockError, toFormPointer: (pointer: string) => string): PenstockError {
+  const errors = error.errors.map(({ pointer, detail }) => ({ pointer: toFormPointer(pointer), detail }))
+  return withFieldErrors(error, errors)
 }

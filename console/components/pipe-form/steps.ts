@@ -1,4 +1,4 @@
-// The steps of the form for a new pipe: what each still needs, and which of them a field belongs to.
+// Steps of the form for a new pipe: their missing fields, and the step of each field.
 import type { FieldError } from '../../../src/client/error.ts'
 import {
   destinationFields,
@@ -24,7 +24,7 @@ export const stepLabels: Record<Step, string> = {
   review: 'Review',
 }
 
-/** The step that has the field of a pointer such as `#/source/kafka/brokers`. */
+/** The step of a field, from a pointer such as `#/source/kafka/brokers`. */
 export function stepOfPointer(pointer: string): Step {
   const [, first, second, third] = pointer.split('/')
   if (first === 'source') {
@@ -36,12 +36,12 @@ export function stepOfPointer(pointer: string): Step {
   return first === 'settings' || first === 'scaling' ? 'settings' : 'review'
 }
 
-/** The step where people mend what the API says: of records that do not fit, that is what they are to fit. */
+/** The step where an error can be fixed. Records that do not match the columns are fixed in the destination step. */
 export function stepOfError({ pointer, detail }: FieldError): Step {
   return /^\S+: the step "fit" failed/.test(detail) ? 'destination' : stepOfPointer(pointer)
 }
 
-/** The labels of what must be entered and is not yet. */
+/** Labels of missing required fields. */
 export function missingIn(step: Step, draft: PipeDraft): string[] {
   const missing = (values: [value: string | undefined, label: string][]): string[] =>
     values.filter(([value]) => !value).map(([, label]) => label)
@@ -116,7 +116,7 @@ function neededOfSource({ kind, kafka, kinesis, objectStorage, postgres }: PipeD
 function neededOfKafkaLogin(kafka: PipeDraft['kafka']): Needed {
   if (kafka.authentication === 'IAM_ROLE') return [[kafka.iamRole, kafkaFields.iamRole.label]]
   const names = kafkaSecretNames(kafka).filter((name) => name !== 'connectionString')
-  // A connection string stands for user name and password.
+  // A connection string replaces user name and password.
   const isConnected = kafkaSecretNames(kafka).includes('connectionString') && kafka.credentials.connectionString !== ''
   return isConnected ? [] : names.map((name) => [kafka.credentials[name], secretFields[name].label])
 }
@@ -148,7 +148,7 @@ function neededOfDestination({ kind, destination, postgres }: PipeDraft): Needed
   ]
 }
 
-/** A list needs a row, and each row all of its cells. */
+/** A list needs at least one row, and each row all of its cells. */
 function neededRows(cells: string[], oneLabel: string, allLabel: string): Needed {
   if (cells.length === 0) return [['', oneLabel]]
   return cells.includes('') ? [['', allLabel]] : []

@@ -20,7 +20,7 @@ const engineNames = Object.fromEntries(Object.keys(engineMeanings).map((name) =>
   string
 >
 
-/** How a table is made that is not there yet. */
+/** Table definition, with which Penstock creates the table. */
 export function TableDefinitionCreate({
   value,
   onChange,
@@ -41,7 +41,7 @@ export function TableDefinitionCreate({
         {value.engineType === 'ReplacingMergeTree' && (
           <Autocomplete
             label={tableEngineFields.versionColumnId.label}
-            description="The column that tells which row is the newest."
+            description="The column that identifies the newest row."
             data={columnNames}
             value={value.versionColumnId}
             onChange={(versionColumnId) => onChange({ versionColumnId })}
@@ -96,7 +96,7 @@ export function TableDefinitionCreate({
   )
 }
 
-/** Names of columns, in an order; those of the table are suggested. */
+/** Ordered column names; those of the table are suggested. */
 function ColumnNamesInput({
   label,
   about,

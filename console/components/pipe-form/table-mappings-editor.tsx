@@ -1,4 +1,4 @@
-// The tables that a Postgres pipe replicates, each with where it goes. Used for new pipes, and for tables that are added.
+// Editor of table mappings, for new postgres pipes and for added tables.
 import { Group, Input, Paper, Select, SimpleGrid, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useId, useRef } from 'react'
 import type { TableMappingToAdd } from '../../../src/client/shapes.ts'
@@ -27,7 +27,7 @@ export function TableMappingsEditor({
   value: TableMappingToAdd[]
   onChange: (mappings: TableMappingToAdd[]) => void
   error?: FormError
-  /** Where the list is in the body. */
+  /** Path of the list in the body. */
   path?: (string | number)[]
   label?: string
   about?: string

@@ -2,7 +2,7 @@ import { TagsInput } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { type FormError, otherErrors, type Path } from './form-error.ts'
 
-/** A list of texts: each is ended with Enter or a comma, and can be removed again. */
+/** Input for a list of texts, each completed with Enter or a comma. */
 export function TextListInput({
   label,
   'aria-label': ariaLabel,
@@ -20,7 +20,7 @@ export function TextListInput({
   value: string[]
   onChange: (texts: string[]) => void
   error?: FormError
-  /** Where the list is in the body. */
+  /** Path of the list in the body. */
   path: Path
   placeholder?: string
   disabled?: boolean

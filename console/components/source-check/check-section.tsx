@@ -1,4 +1,4 @@
-// A source can be tried before anything is saved. What came of it is announced, also to those who do not see it.
+// Checks a source without saving. The result is announced to screen readers.
 import { Alert, Button, Group, Loader, Stack, Text } from '@mantine/core'
 import { type ReactNode, useRef } from 'react'
 import type { SourceCheck } from '../../api/source-check.ts'
@@ -15,9 +15,9 @@ export function CheckSection({
 }: {
   check: SourceCheck
   about: string
-  /** Why it cannot be done now. */
+  /** Reason why the check is not available now. */
   reason: string | undefined
-  /** What was found. */
+  /** Details of a passed check. */
   children?: ReactNode
 }) {
   const startButton = useRef<HTMLButtonElement>(null)
@@ -30,7 +30,7 @@ export function CheckSection({
             ref={startButton}
             variant="light"
             disabled={reason !== undefined}
-            // It keeps the focus while the check runs, which a disabled button would lose.
+            // Not `disabled` while the check runs, so that the button keeps the focus.
             {...(isRunning ? { 'data-disabled': true, 'aria-disabled': true } : { onClick: check.start })}
           >
             Check connection
@@ -68,7 +68,7 @@ function CheckStatus({ check: { state, found } }: { check: SourceCheck }) {
     case 'running':
       return (
         <Notice color="blue" title="Connecting…" icon={<Loader size={18} />}>
-          Penstock connects to the source and reads a sample. That takes 10 seconds at the most.
+          Penstock connects to the source and reads a sample. This takes up to 10 seconds.
         </Notice>
       )
     case 'cancelled':
@@ -102,7 +102,7 @@ function Notice({
   children: ReactNode
 }) {
   return (
-    // The region around it is what is announced.
+    // The surrounding live region announces it.
     <Alert color={color} variant="light" title={title} icon={icon} role="presentation" mt="md">
       <Stack gap="xs" fz="sm">
         {children}

@@ -4,7 +4,7 @@ import type { PenstockError } from '../../../src/client/error.ts'
 import { ProblemNotice, RequestId } from '../problem-notice.tsx'
 import { failedTitles, sourceFailureOf } from './source-failure.ts'
 
-/** Which step a source failed at, why, and what to do. Other errors are told as everywhere. */
+/** Failed step of a source check with reason and remedy. Other errors are shown as usual. */
 export function FailureNotice({
   error,
   title,
@@ -12,7 +12,7 @@ export function FailureNotice({
   ...props
 }: Omit<AlertProps, 'title'> & {
   error: PenstockError | undefined
-  /** What follows from it: "Nothing was changed". */
+  /** Consequence: "Nothing was changed". */
   title?: string
   children?: ReactNode
 }) {

@@ -1,4 +1,4 @@
-// What a check found in a source, as columns of a table and as cells of a sample.
+// Fields found by a source check, as table columns and as cells of a sample.
 import type { Column, SourceField } from '../../../src/client/shapes.ts'
 
 export function columnsOfFields(fields: SourceField[]): Column[] {
@@ -12,19 +12,19 @@ export function areColumnsOf(fields: SourceField[], columns: Column[]): boolean 
   )
 }
 
-/** Whether a person entered columns that would be lost. */
+/** Whether entered columns would be lost. */
 export function hasEnteredColumns(columns: Column[]): boolean {
   return columns.some(({ name, type }) => name !== '' || type !== '')
 }
 
-/** The names of fields, and of what rows have beyond them. */
+/** Names of the fields, then of additional values in the rows. */
 export function namesInSample(fields: SourceField[], rows: Record<string, unknown>[]): string[] {
   return [...new Set([...fields.map(({ name }) => name), ...rows.flatMap((row) => Object.keys(row))])]
 }
 
 export interface SampleCell {
   text: string
-  /** The text is not what the record has, but says something about it. */
+  /** The text is a remark instead of the value. */
   isRemark: boolean
 }
 
@@ -38,7 +38,7 @@ export function sampleCell(row: Record<string, unknown>, name: string): SampleCe
   return { text: typeof value === 'string' ? value : JSON.stringify(value), isRemark: false }
 }
 
-/** As much as a cell has room for. */
+/** Shortens a text to the size of a cell. */
 export function cutText(text: string): string {
   return text.length > mostShown ? `${text.slice(0, mostShown).replace(/[\ud800-\udbff]$/, '')}…` : text
 }

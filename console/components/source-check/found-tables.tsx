@@ -1,4 +1,4 @@
-// The tables of PostgreSQL that a check has found, to be mapped with one click, and what is in those that are mapped.
+// PostgreSQL tables found by a check: mapping them with one click, and the content of mapped ones.
 import { Button, Stack, Text, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
 import type { SourceTable } from '../../../src/client/shapes.ts'
@@ -9,7 +9,7 @@ import { type AvailableTable, tablesNamed, tableTitle } from '../pipe-form/table
 import { FieldsAndSample } from './sample-table.tsx'
 
 const manyTables = 8
-/** So many the API tells at the most. */
+/** Limit of the API. */
 const mostTables = 1_000
 
 export function FoundTables({
@@ -46,7 +46,7 @@ export function FoundTables({
       <Text size="xs" c="dimmed" role="status">
         {isLong && countText(shown.length, tables.length)} {added}
       </Text>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be focusable by keyboard. */}
       <ul className="edit-pipe-tables" aria-label="Tables in the source" tabIndex={0}>
         {shown.map((table) => (
           <FoundTable
@@ -92,7 +92,7 @@ function FoundTable({ table, isMapped, onAdd }: { table: AvailableTable; isMappe
   )
 }
 
-/** Columns and rows of the tables that are mapped. */
+/** Columns and sample rows of the mapped tables. */
 export function MappedTables({ tables, mapped }: { tables: SourceTable[]; mapped: TableName[] }) {
   const shown = tables.filter((table) => mapped.some((one) => isSameTable(one, table)))
   const unknownCount = mapped.filter(

@@ -32,18 +32,18 @@ describe('fields that were found', () => {
     assert.ok(!areColumnsOf(fields, columns.toReversed()))
   })
 
-  it('replace what was entered only when asked: an empty row is nothing', () => {
+  it('replace entered columns only after a question; empty rows do not count', () => {
     assert.ok(!hasEnteredColumns([{ name: '', type: '' }]))
     assert.ok(hasEnteredColumns([{ name: '', type: 'Int64' }]))
   })
 })
 
 describe('a sample', () => {
-  it('has the fields in their order, then what rows have beyond them', () => {
+  it('has the fields in order, then additional values of the rows', () => {
     assert.deepEqual(namesInSample(fields, [{ note: 'a', extra: 1 }, { id: 2 }]), ['id', 'note', 'extra'])
   })
 
-  it('tells null, absent and empty values from texts of those words', () => {
+  it('distinguishes null, absent and empty values from equal texts', () => {
     const row = { a: null, b: 'null', c: '', d: { e: [1, null] }, f: 0, g: false }
     assert.deepEqual(sampleCell(row, 'a'), { text: 'null', isRemark: true })
     assert.deepEqual(sampleCell(row, 'b'), { text: 'null', isRemark: false })
@@ -54,7 +54,7 @@ describe('a sample', () => {
     assert.deepEqual(sampleCell(row, 'toString'), { text: 'absent', isRemark: true })
   })
 
-  it('shows the beginning of long values, and no half of a character', () => {
+  it('shortens long values without splitting characters', () => {
     assert.equal(cutText('short'), 'short')
     assert.equal(cutText('x'.repeat(500)), `${'x'.repeat(120)}…`)
     assert.equal(cutText(`${'x'.repeat(119)}😀tail`), `${'x'.repeat(119)}…`)
@@ -62,7 +62,7 @@ describe('a sample', () => {
 })
 
 describe('a source that failed', () => {
-  it('is told by step, reason and remedy', () => {
+  it('has step, reason and remedy', () => {
     assert.deepEqual(sourceFailureOf(failure(refused)), {
       step: 'authenticate',
       reasons: ['db.example:5432 refuses the user name or the password.'],
@@ -71,26 +71,26 @@ describe('a source that failed', () => {
   })
 
   it('may have several reasons, but one remedy', () => {
-    const told = sourceFailureOf(
+    const failed = sourceFailureOf(
       failure('source.kafka: the step "fit" failed: no field a; no field b; change the columns'),
     )
-    assert.deepEqual(told?.reasons, ['No field a.', 'No field b.'])
-    assert.equal(told?.remedy, 'Change the columns.')
+    assert.deepEqual(failed?.reasons, ['No field a.', 'No field b.'])
+    assert.equal(failed?.remedy, 'Change the columns.')
   })
 
-  it('is told in sentences that leave names as they are', () => {
+  it('has sentences with unchanged names', () => {
     assert.equal(asSentence('nothing accepts connections at db:1'), 'Nothing accepts connections at db:1.')
     assert.equal(asSentence('db.example:1 is closed.'), 'db.example:1 is closed.')
   })
 
-  it('is told in the words of the API when these are not as expected', () => {
+  it('has the API message when its format is unknown', () => {
     assert.equal(sourceFailureOf(failure('something new')), undefined)
     assert.equal(sourceFailureOf(failure('a: the step "constructor" failed: b; c')), undefined)
     assert.equal(sourceFailureOf(failure(refused, 'invalid_body')), undefined)
     assert.equal(sourceFailureOf(null), undefined)
   })
 
-  it('marks its field in few words, beside what else was refused', () => {
+  it('marks its field briefly, with other validation errors', () => {
     const invalid = new PenstockError('two', {
       status: 400,
       code: 'invalid_body',
@@ -108,7 +108,7 @@ describe('a source that failed', () => {
 })
 
 describe('the steps that passed', () => {
-  it('stand in one line with the time that they took', () => {
+  it('are listed in one line with their durations', () => {
     const steps = [
       { step: 'connect', durationMs: 1.8 },
       { step: 'tls', durationMs: 0.3 },

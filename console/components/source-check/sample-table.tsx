@@ -1,10 +1,10 @@
-// What a check read: the fields with their types, and the first records.
+// Sample of a source check: fields with types, and the first records.
 import { Code, Stack, Text, Title } from '@mantine/core'
 import type { SourceField } from '../../../src/client/shapes.ts'
 import { ScrollTable } from '../scroll-table.tsx'
 import { cutText, namesInSample, sampleCell } from './found-fields.ts'
 
-/** A browser draws more than this only slowly, and nobody reads it. */
+/** More columns are slow to render. */
 const mostColumns = 100
 
 export function FieldsAndSample({
@@ -14,7 +14,7 @@ export function FieldsAndSample({
   rows,
   rowName,
 }: {
-  /** Tells the tables of one from those of another, for screen readers: "public.orders". */
+  /** Distinguishes tables for screen readers: "public.orders". */
   of?: string
   fieldsTitle: string
   fields: SourceField[]

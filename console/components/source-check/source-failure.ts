@@ -1,4 +1,4 @@
-// Why a source failed its check, taken apart from the one sentence that the API says it in.
+// Parses the error message of a failed source check.
 import { type FieldError, PenstockError } from '../../../src/client/error.ts'
 import type { SchemaDiscovery } from '../../../src/client/shapes.ts'
 import { withFieldErrors } from '../../api/field-errors.ts'
@@ -8,34 +8,34 @@ export type CheckStep = SchemaDiscovery['steps'][number]['step']
 
 export interface SourceFailure {
   step: CheckStep
-  /** Sentences; of records that do not fit there may be several. */
+  /** Sentences; the step `fit` may have several. */
   reasons: string[]
   remedy: string | undefined
 }
 
 const stepFailed = /^\S+: the step "(\w+)" failed: (.+)$/s
 
-/** Undefined for any other error, and for a sentence that is not as expected: then the sentence stands for itself. */
+/** Undefined for other errors and for unknown formats, which are shown unchanged. */
 export function sourceFailureOf(error: PenstockError | null | undefined): SourceFailure | undefined {
   if (error?.code !== 'source_not_validated') return undefined
-  const [, step, told] = stepFailed.exec(error.message) ?? []
-  if (!isCheckStep(step) || told === undefined) return undefined
-  // What to do comes last; of what is wrong there may be several.
-  const end = told.lastIndexOf('; ')
-  const reason = end < 0 ? told : told.slice(0, end)
+  const [, step, text] = stepFailed.exec(error.message) ?? []
+  if (!isCheckStep(step) || text === undefined) return undefined
+  // The remedy comes last, after one or more reasons.
+  const end = text.lastIndexOf('; ')
+  const reason = end < 0 ? text : text.slice(0, end)
   const reasons = step === 'fit' ? reason.split('; ') : [reason]
   return {
     step,
     reasons: reasons.map(asSentence),
-    remedy: end < 0 ? undefined : asSentence(withFormTerms(told.slice(end + 2))),
+    remedy: end < 0 ? undefined : asSentence(withFormTerms(text.slice(end + 2))),
   }
 }
 
-/** What stands at the fields of a form: what was refused, and what a check found wrong, in few words. */
+/** Short errors for the fields of a form: validation errors and those of a check. */
 export function fieldMarks(...errors: (PenstockError | null | undefined)[]): PenstockError | undefined {
-  const told = errors.filter((error) => error instanceof PenstockError)
-  const [first] = told
-  return first && withFieldErrors(first, told.flatMap(shortened))
+  const present = errors.filter((error) => error instanceof PenstockError)
+  const [first] = present
+  return first && withFieldErrors(first, present.flatMap(shortened))
 }
 
 function shortened(error: PenstockError): FieldError[] {
@@ -55,7 +55,7 @@ export const failedTitles: Record<CheckStep, string> = {
   describe: 'The source answers, but something is missing',
   read: 'Reading failed',
   decode: 'The records cannot be read in this format',
-  fit: 'The records do not fit the table',
+  fit: 'The records do not match the table',
 }
 
 const passedNames: Record<CheckStep, string> = {
@@ -78,8 +78,8 @@ function duration(durationMs: number): string {
   return durationMs < 1 ? 'under 1 ms' : `${Math.round(durationMs)} ms`
 }
 
-/** The API's words begin small and have no full stop, because they are parts of sentences. A host or a name stays as it is. */
+/** Capitalizes a message of the API and adds a full stop. A host or a name at its beginning stays unchanged. */
 export function asSentence(words: string): string {
-  const begun = /^[a-z]+[\s,]/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`
+  const capitalized = /^[a-z]+[\s,]/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words
+  return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`
 }

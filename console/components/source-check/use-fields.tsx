@@ -4,7 +4,7 @@ import type { Column, SourceField } from '../../../src/client/shapes.ts'
 import { Dialog } from '../dialog.tsx'
 import { areColumnsOf, columnsOfFields, hasEnteredColumns } from './found-fields.ts'
 
-/** Fills in the columns of the destination from what was found; asks before it replaces what somebody entered. */
+/** Copies the found fields to the destination columns; asks before replacing entered ones. */
 export function UseFields({
   fields,
   columns,
@@ -25,7 +25,7 @@ export function UseFields({
     <Group gap="sm">
       <Button
         variant="default"
-        // It keeps the focus when it has nothing more to do.
+        // Keeps the focus when there is nothing more to do.
         {...(areUsed
           ? { 'data-disabled': true, 'aria-disabled': true }
           : { onClick: hasEnteredColumns(columns) ? () => setAsking(true) : use })}

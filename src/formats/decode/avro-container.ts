@@ -1,9 +1,9 @@
-// Avro's object container: a header with the schema, then blocks of rows, each compressed by itself. Reads what is whole of one
-// that is cut off.
+// Avro object container: a header with the schema, then blocks of rows, each compressed separately. Reads the complete rows of a
+// truncated one.
 import { constants, crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { decompressSnappy } from 'hyparquet-compressors'
 import { quote } from '../../lib/shape-rules.ts'
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { type AvroRecord, type LogicalTypes, parseAvroSchema } from './avro-schema.ts'
 import { readAvroRow } from './avro-values.ts'
 import { ByteReader, Misfit, TooShort } from './byte-reader.ts'
@@ -20,9 +20,9 @@ export function isAvroContainer(bytes: Uint8Array): boolean {
 export interface AvroContainer {
   schema: AvroRecord
   codec: Codec
-  /** Stands after every block. */
+  /** Sync marker after every block. */
   marker: Buffer
-  /** Where the blocks begin. */
+  /** At the first block. */
   reader: ByteReader
 }
 
@@ -55,11 +55,11 @@ function readHeader(reader: ByteReader): Map<string, string> {
       count = -count
       reader.zigzag()
     }
-    // Every entry takes bytes, so that no count can go on for ever.
+    // Every entry takes bytes, so a false count cannot cause an endless loop.
     for (let index = 0; index < count; index++) {
       const key = reader.text(reader.zigzag())
       const value = reader.bytes(reader.zigzag())
-      // Writers put bytes of their own beside what the format knows.
+      // Writers add other entries, which may not be text.
       if (key.startsWith('avro.')) header.set(key, new ByteReader(value).text(value.length))
     }
   }
@@ -70,7 +70,7 @@ export interface RowLimits {
   budget: SampleBudget
 }
 
-/** Puts rows in the list until there are enough. Throws a Misfit, or BudgetSpent when the next one would be too much. */
+/** Adds rows to the list, up to `maxRows`. Throws a Misfit, or BudgetSpent when the next row exceeds the budget. */
 export function readAvroBlocks(
   { schema, codec, marker, reader }: AvroContainer,
   { isWhole }: Pick<ObjectStart, 'isWhole'>,
@@ -118,7 +118,7 @@ function readBlock(reader: ByteReader, marker: Buffer, isWhole: boolean): Block 
   }
 }
 
-/** Of a block that is cut: what its beginning holds, which is nothing where the codec needs all of it. */
+/** For a truncated block, the decompressed start; empty if the codec needs the whole block. */
 function unpack(codec: Codec, bytes: Uint8Array, isCut: boolean, budget: SampleBudget): Uint8Array {
   const maxOutputLength = budget.unpackedBytes
   if (codec === 'null') return bytes

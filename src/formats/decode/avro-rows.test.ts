@@ -1,4 +1,4 @@
-// Rows are written by avsc, which shares nothing with what reads them here.
+// Rows are written by avsc, which shares no code with the decoder.
 import assert from 'node:assert/strict'
 import { buffer } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
@@ -62,7 +62,7 @@ async function file(schema: Schema, rows: object[], { codec = 'null', blockSize 
   return buffer(encoder)
 }
 
-/** A file with the schema as it is written here: avsc leaves out what it does not know. At most one row, of fewer than 64 bytes. */
+/** A file with exactly this schema: avsc removes unknown attributes. At most one row, of fewer than 64 bytes. */
 function fileOfSchema(schema: Schema, row?: Buffer): Buffer {
   const marker = Buffer.alloc(16, 9)
   const header = avro.Type.forSchema({ type: 'map', values: 'bytes' }).toBuffer({
@@ -77,7 +77,7 @@ const record = (fields: Record<string, unknown>, name = 'Row'): Schema =>
 
 const whole = (bytes: Uint8Array) => ({ bytes, isWhole: true })
 
-/** By their ids, beginning with 1. */
+/** By id, starting with 1. */
 function registryOf(...schemas: (Schema | RegisteredSchema)[]): SchemaRegistry {
   return {
     async loadSchema(id) {
@@ -110,7 +110,7 @@ describe('values of Avro', () => {
     const { rows, fields } = await decodeConfluentAvro([framed(1, body)], registryOf(record({ value: type })))
     return { value: rows[0]!.value, ...fields![0]! }
   }
-  /** avsc writes large longs only where they have no logical type. */
+  /** avsc writes large longs only without logical type. */
   const told = async (type: unknown, value: unknown, writtenAs = type) => {
     const body = typeFor(record({ value: writtenAs })).toBuffer({ value })
     const { value: read, type: engineType, isOptional } = await decodeOne(type, body)
@@ -181,7 +181,7 @@ describe('values of Avro', () => {
     assert.deepEqual(await told(logical('long', 'time-micros'), 1), ['00:00:00.000001', 'String', false])
   })
 
-  it('stay numbers where no calendar has them', async () => {
+  it('stay numbers outside of the range of dates', async () => {
     assert.deepEqual((await told(logical('int', 'date'), 2 ** 31 - 1))[0], 2 ** 31 - 1)
     assert.deepEqual((await told(logical('long', 'timestamp-millis'), 2n ** 62n, 'long'))[0], 2n ** 62n)
     assert.deepEqual((await told(logical('int', 'time-millis'), -1))[0], -1)
@@ -201,7 +201,7 @@ describe('values of Avro', () => {
     assert.deepEqual(await told(logical({ type: 'fixed', name: 'U', size: 16 }, 'uuid'), bytes), [uuid, 'UUID', false])
   })
 
-  it('are what their type says where the logical type does not go with it', async () => {
+  it('have their base type when the logical type is invalid for it', async () => {
     assert.deepEqual(await told(logical('string', 'date'), 'x'), ['x', 'String', false])
     assert.deepEqual((await told(logical('bytes', 'decimal'), Buffer.from([1])))[1], 'String')
     assert.deepEqual((await told(logical('bytes', 'decimal', { precision: 77 }), Buffer.from([1])))[1], 'String')
@@ -209,10 +209,10 @@ describe('values of Avro', () => {
     assert.deepEqual((await told(logical('long', 'made-up'), 1))[1], 'Int64')
   })
 
-  it('are refused where they cannot be', async () => {
+  it('are rejected when they are invalid', async () => {
     const refused = (type: unknown, ...bytes: number[]) =>
       undecodable(() => decodeOne(type, Buffer.from(bytes)) as never)
-    assert.match(await refused('boolean', 2), /^record 1 does not fit schema 1: at "value" .*neither true nor false/)
+    assert.match(await refused('boolean', 2), /^record 1 does not match schema 1: at "value" .*neither true nor false/)
     assert.match(await refused('int', 0xff, 0xff, 0xff, 0xff, 0x7f), /more than 32 bits/)
     assert.match(await refused('long', ...Array(10).fill(0xff), 1), /more than 64 bits/)
     assert.match(await refused('string', 20, 97), /ends too early/)
@@ -227,7 +227,7 @@ describe('values of Avro', () => {
     )
   })
 
-  it('come out as they went in', async () => {
+  it('are decoded as they were encoded', async () => {
     const value = fc.record({
       long: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
       text: fc.string({ unit: 'grapheme' }),
@@ -253,7 +253,7 @@ describe('values of Avro', () => {
         const { long, map, ...rest } = rows[0]!
         assert.equal(BigInt(long as bigint), row.long)
         assert.equal(typeof long === 'number', Number.isSafeInteger(Number(row.long)))
-        // Whatever the prototypes: a key may be __proto__.
+        // Ignores prototypes: a key may be __proto__.
         assert.deepEqual(Object.entries(map as object), Object.entries(row.map))
         const { long: _, map: __, ...expected } = row
         assert.deepEqual(
@@ -270,7 +270,7 @@ describe('Avro with a schema registry', () => {
   const order = record({ id: 'long' }, 'Order')
   const orderType = typeFor(order)
 
-  it('reads records of several versions, and declares what holds them all', async () => {
+  it('reads records of several versions, and declares types for all', async () => {
     const newer = record({ id: 'double', note: 'string' }, 'Order')
     const { rows, fields } = await decodeConfluentAvro(
       [framed(1, orderType.toBuffer({ id: 1 })), framed(2, typeFor(newer).toBuffer({ id: 2.5, note: 'n' }))],
@@ -283,7 +283,7 @@ describe('Avro with a schema registry', () => {
     ])
   })
 
-  it('reads types that stand in other schemas', async () => {
+  it('reads types of referenced schemas', async () => {
     const item = { ...(record({ sku: 'string' }, 'Item') as object), namespace: 'shop' } as Schema
     const basket = { ...(record({ items: { type: 'array', items: 'Item' } }, 'Basket') as object), namespace: 'shop' }
     const reference = { name: 'shop.Item', subject: 'item', version: 1, schema: JSON.stringify(item) }
@@ -295,7 +295,7 @@ describe('Avro with a schema registry', () => {
     assert.deepEqual(rows, [{ items: [{ sku: 'a' }] }])
   })
 
-  it('reads a record that holds itself, but not without end', async () => {
+  it('reads a recursive record, with limited depth', async () => {
     const list = record({ next: ['null', 'Row'] })
     const registry = registryOf(list)
     const body = (depth: number) => Buffer.from([...Array(depth).fill(2), 0])
@@ -307,7 +307,7 @@ describe('Avro with a schema registry', () => {
     assert.match(await undecodable(() => decodeConfluentAvro([framed(1, new Uint8Array())], endless)), /nested deeper/)
   })
 
-  it('makes fields of names that mean something to JavaScript', async () => {
+  it('creates fields with names that are special in JavaScript', async () => {
     const schema = record({ constructor: 'int', toString: 'string' })
     ;(schema as { fields: object[] }).fields.push({ name: '__proto__', type: 'int' })
     const { rows, fields } = await decodeConfluentAvro([framed(1, Buffer.from([2, 0, 4]))], registryOf(schema))
@@ -322,16 +322,16 @@ describe('Avro with a schema registry', () => {
     )
   })
 
-  it('refuses counts that are made up, and keeps the rows before them', async () => {
+  it('rejects false counts, and keeps the rows before them', async () => {
     const schema = record({ nothing: { type: 'array', items: 'null' } })
-    // 2^40 nulls, which take no bytes at all.
+    // 2^40 nulls, which take no bytes.
     const bomb = framed(1, Buffer.from([0x80, 0x80, 0x80, 0x80, 0x80, 0x40, 0]))
     assert.match(await undecodable(() => decodeConfluentAvro([bomb], registryOf(schema))), /more values/)
     const { rows } = await decodeConfluentAvro([framed(1, Buffer.from([0])), bomb], registryOf(schema))
     assert.deepEqual(rows, [{ nothing: [] }])
   })
 
-  it('refuses a schema of few words that stands for endless values', async () => {
+  it('rejects a short schema that expands to very many values', async () => {
     let type: unknown = 'null'
     for (let level = 0; level < 20; level++) {
       const inner = level === 0 ? type : `L${level - 1}`
@@ -342,14 +342,14 @@ describe('Avro with a schema registry', () => {
     assert.match(await undecodable(work), /more values/)
   })
 
-  it('says what a record is that names no schema', async () => {
+  it('reports the start of a record without schema id', async () => {
     const work = (bytes: Uint8Array) => undecodable(() => decodeConfluentAvro([bytes], registryOf(order)))
     assert.match(await work(Buffer.from('{"id":1}')), /^record 1 begins with "\{\\"id\\":1\}", not with the zero byte/)
     assert.match(await work(Buffer.from([1, 2])), /begins with the bytes 0102/)
     assert.match(await work(new Uint8Array()), /is empty/)
   })
 
-  it('refuses schemas of another type, and such as cannot be used', async () => {
+  it('rejects schemas of another type, and invalid ones', async () => {
     const work = (schema: string, type: RegisteredSchema['type'] = 'AVRO') =>
       undecodable(() =>
         decodeConfluentAvro([framed(1, Buffer.from([0]))], registryOf({ type, schema, references: [] })),
@@ -387,7 +387,7 @@ describe('Avro files', () => {
   const rows = Array.from({ length: 500 }, (_, id) => ({ id, text: `text ${id} ${'x'.repeat(id % 50)}` }))
 
   for (const codec of ['null', 'deflate', 'snappy', 'zstandard'] as const) {
-    it(`are read with the codec ${codec}, as far as rows are asked for`, async () => {
+    it(`are read with the codec ${codec}, up to the requested rows`, async () => {
       const bytes = await file(schema, rows, { codec, blockSize: 1_000 })
       assert.deepEqual(decodeAvroFile(whole(bytes), 10_000), {
         rows,
@@ -399,7 +399,7 @@ describe('Avro files', () => {
       assert.deepEqual(decodeAvroFile(whole(bytes), 7).rows, rows.slice(0, 7))
     })
 
-    it(`are read with the codec ${codec} wherever they are cut off`, async () => {
+    it(`are read with the codec ${codec} when they are truncated anywhere`, async () => {
       const bytes = await file(schema, rows, { codec, blockSize: 1_000 })
       const headerBytes = (await file(schema, [], { codec })).length
       let most = 0
@@ -413,7 +413,7 @@ describe('Avro files', () => {
     })
   }
 
-  it('give the rows of a block that is cut off where the codec allows', async () => {
+  it('return the rows of a truncated block if the codec allows', async () => {
     for (const codec of ['null', 'deflate', 'zstandard'] as const) {
       const noise = Array.from({ length: 2_000 }, (_, id) => ({
         id,
@@ -421,13 +421,13 @@ describe('Avro files', () => {
       }))
       const bytes = await file(schema, noise, { codec, blockSize: 10_000_000 })
       const cut = { bytes: bytes.subarray(0, bytes.length / 2), isWhole: false }
-      // zstd gives nothing before a block of its own is there, which is larger than this.
+      // zstd returns nothing before one of its blocks is complete, which is larger than this.
       if (codec !== 'zstandard') assert.ok(decodeAvroFile(cut, 10_000).rows.length > 100, codec)
       assert.match(await undecodable(() => decodeAvroFile(whole(cut.bytes), 10_000)), /ends too early/)
     }
   })
 
-  it('declare the types that the engine reads from files, and have the values that it reads', async () => {
+  it('declare the types and have the values that the engine reads from files', async () => {
     const place = record({ city: 'string' }, 'Place')
     const time = { type: 'int', logicalType: 'time-millis' }
     const uuid = { type: 'fixed', name: 'U', size: 16, logicalType: 'uuid' }
@@ -462,7 +462,7 @@ describe('Avro files', () => {
     assert.deepEqual(rows, [{ time: 10, uuid: new Uint8Array(16).fill(7) }])
   })
 
-  it('declare no type without end', async () => {
+  it('declare no endless type', async () => {
     let type: unknown = 'int'
     for (let level = 0; level < 20; level++) {
       const inner = level === 0 ? type : `L${level - 1}`
@@ -473,12 +473,12 @@ describe('Avro files', () => {
     assert.ok(fields!.every(({ type }) => type === 'Nothing'))
   })
 
-  it('tell their fields even without rows', async () => {
+  it('declare their fields even without rows', async () => {
     const { rows: none, fields } = decodeAvroFile(whole(await file(schema, [])), 10)
     assert.deepEqual([none, fields!.length], [[], 2])
   })
 
-  it('say what is wrong with them', async () => {
+  it('report their errors', async () => {
     const bytes = await file(schema, rows, { codec: 'deflate' })
     const reason = (changed: Uint8Array, isWhole = true) =>
       undecodable(() => decodeAvroFile({ bytes: changed, isWhole }, 10_000))
@@ -491,7 +491,7 @@ describe('Avro files', () => {
     assert.match(await reason(marker), /does not end where it says/)
     const packed = Buffer.from(bytes)
     packed.fill(0xff, packed.length - 200, packed.length - 100)
-    assert.match(await reason(packed), /does not fit|not deflate/)
+    assert.match(await reason(packed), /does not match|not deflate/)
     const other = Buffer.from(bytes.toString('latin1').replace('\u000edeflate', '\u000ebzipped'), 'latin1')
     assert.match(await reason(other), /compressed with "bzipped", which is not one of null, deflate/)
     const unnamed = Buffer.from(bytes.toString('latin1').replace('avro.schema', 'avro.schemb'), 'latin1')
@@ -514,13 +514,13 @@ describe('Avro files', () => {
       assert.match(await refused(bytes), /more in its first row or block/)
     }
     const header = await file(zeros, [], { codec: 'snappy' })
-    // One row in ten bytes of snappy, which say that they unpack to 4 GiB.
+    // One row in ten bytes of snappy, with a declared size of 4 GiB.
     const block = Buffer.from([2, 20, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0, 0])
     const marker = header.subarray(-16)
     assert.match(await refused(Buffer.concat([header, block, marker])), /more in its first row or block/)
   })
 
-  it('never crash, whatever bytes they have', async () => {
+  it('never crash, for any bytes', async () => {
     const bytes = await file(schema, rows.slice(0, 20), { codec: 'null' })
     const change = fc.record({ at: fc.nat(bytes.length - 1), byte: fc.nat(255) })
     fc.assert(
@@ -539,7 +539,7 @@ describe('Avro files', () => {
 })
 
 describe('records that are Avro files', () => {
-  it('give all their rows', async () => {
+  it('return all their rows', async () => {
     const one = await file(record({ id: 'int' }), [{ id: 1 }, { id: 2 }])
     const other = await file(record({ id: 'int', more: 'boolean' }), [{ id: 3, more: true }])
     assert.deepEqual(decodeAvroRecords([one, other]), {
@@ -552,15 +552,15 @@ describe('records that are Avro files', () => {
     assert.deepEqual(decodeAvroRecords([]), { rows: [], fields: [] })
   })
 
-  it('are told by their number when they are none', async () => {
+  it('are reported by number when they are invalid', async () => {
     const one = await file(record({ id: 'int' }), [{ id: 1 }])
     const reason = await undecodable(() => decodeAvroRecords([one, Buffer.from('{}')]))
     assert.equal(reason, 'record 2 is not an Avro object container file: it begins with "{}"')
     const cut = await undecodable(() => decodeAvroRecords([one.subarray(0, -1)]))
-    assert.match(cut, /^row 1 of record 1 does not fit its schema: it ends too early/)
+    assert.match(cut, /^row 1 of record 1 does not match its schema: it ends too early/)
   })
 
-  it('give no more rows than a sample needs', async () => {
+  it('return no more rows than a sample needs', async () => {
     const many = await file(
       record({ id: 'int' }),
       Array.from({ length: 900 }, (_, id) => ({ id })),

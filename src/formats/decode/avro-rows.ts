@@ -1,5 +1,6 @@
-// Rows of Avro: of object container files, whole or the beginning of one, and of records whose schema a registry has.
+// Decodes Avro: object container files, whole or truncated, and records with a schema in a registry.
 
+import type { Row, SourceField } from '../../source-shapes/probe.ts'
 import {
   type BodyReader,
   type ConfluentFormat,
@@ -7,7 +8,6 @@ import {
   quoteStart,
 } from '../../sources/schema-registry/confluent-records.ts'
 import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
-import type { Row, SourceField } from '../../sources/source.ts'
 import { isAvroContainer, openAvroContainer, type RowLimits, readAvroBlocks } from './avro-container.ts'
 import { parseAvroSchema } from './avro-schema.ts'
 import { fieldsOfAvro, fieldsOfAvroFile } from './avro-types.ts'
@@ -18,7 +18,7 @@ import { type Decoded, type ObjectStart, Undecodable } from './decode.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from './sample-budget.ts'
 import { SchemaFault } from './schema-fault.ts'
 
-/** A record is a file, and may hold many rows: more than these are no sample. */
+/** Limit of a sample: each record is a file with any number of rows. */
 const maxRowsOfRecords = 1_000
 
 /** Each record is an object container file. */
@@ -36,7 +36,7 @@ export function decodeAvroRecords(records: Uint8Array[]): Decoded {
   return { rows, fields: mergeFields(declared) }
 }
 
-/** The first rows of an object container file, with the types and values that the engine reads from it. */
+/** The first rows of an object container file, with the types and values that the engine reads. */
 export function decodeAvroFile(start: ObjectStart, maxRows: number): Decoded {
   const rows: Row[] = []
   const limits = { maxRows, budget: newBudget() }
@@ -53,7 +53,7 @@ export function readAvroRecord(bytes: Uint8Array, budget: SampleBudget): Row[] {
   return rows
 }
 
-/** Adds to the rows. `hasMore`: it holds more than a sample may have. */
+/** Adds rows. `hasMore`: there are more than a sample may have. */
 function decodeContainer(
   start: ObjectStart,
   { which, isFile }: { which: string; isFile: boolean },
@@ -74,7 +74,7 @@ function decodeContainer(
   const rowsBefore = rows.length
   try {
     explaining(
-      (what) => `row ${rows.length - rowsBefore + 1} of ${which} does not fit its schema: ${what}`,
+      (what) => `row ${rows.length - rowsBefore + 1} of ${which} does not match its schema: ${what}`,
       which,
       () => readAvroBlocks(container, start, rows, limits),
     )
@@ -86,9 +86,9 @@ function decodeContainer(
   }
 }
 
-/** What the work throws, in words for the user. */
+/** Converts errors to Undecodable. */
 function explaining<Result>(
-  tell: (what: string) => string,
+  describe: (what: string) => string,
   which: string,
   work: () => Result,
   { isWhole } = { isWhole: true },
@@ -97,8 +97,8 @@ function explaining<Result>(
     return work()
   } catch (error) {
     if (error instanceof SchemaFault) throw new Undecodable(`the schema of ${which} ${error.what}`)
-    if (error instanceof TooShort && !isWhole) throw new Undecodable(tell('it is longer than what is read of it'))
-    throw error instanceof Misfit ? new Undecodable(tell(error.told)) : error
+    if (error instanceof TooShort && !isWhole) throw new Undecodable(describe('it is longer than what is read of it'))
+    throw error instanceof Misfit ? new Undecodable(describe(error.located)) : error
   }
 }
 

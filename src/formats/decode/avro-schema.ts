@@ -1,5 +1,5 @@
-// An Avro schema, out of the JSON it is written in. It comes from outside: deep, endless, contradictory ones are refused, and
-// no code is made of its names.
+// Parser for Avro schemas. Schemas are untrusted: too deep, infinite or contradictory ones are rejected, and no code is generated
+// from their names.
 
 import { isObject } from '../../lib/merge-patch.ts'
 import { quote } from '../../lib/shape-rules.ts'
@@ -24,10 +24,10 @@ export interface AvroRecord {
 export type AvroLogical =
   | { type: 'date' | 'uuid' }
   | { type: 'time'; digits: SecondDigits }
-  | { type: 'moment'; digits: SecondDigits; isLocal: boolean }
+  | { type: 'timestamp'; digits: SecondDigits; isLocal: boolean }
   | { type: 'decimal'; precision: number; scale: number }
 
-/** `engine`: those that the engine knows when it reads a file; it has others as what they are stored as. */
+/** `engine`: only those that the engine supports in files; it reads others as their base type. */
 export type LogicalTypes = 'all' | 'engine'
 
 const primitives = ['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'] as const
@@ -38,14 +38,14 @@ const isPrimitive = (type: unknown): type is Primitive => primitives.includes(ty
 const deepest = 64
 
 interface Scope {
-  /** By full name, over the schema and what it refers to. */
+  /** By full name, including referenced schemas. */
   named: Map<string, AvroNode>
   namespace: string
   depth: number
   logicalTypes: LogicalTypes
 }
 
-/** The record that the schema is. `referenced`: schemas whose names it uses, in the order in which they use one another. */
+/** Parses a schema that is a record. `referenced`: schemas that it uses, each after its own references. */
 export function parseAvroSchema(
   text: string,
   referenced: string[] = [],
@@ -94,7 +94,7 @@ function parseNode(json: unknown, outer: Scope): AvroNode {
 
 function parseRecord(json: Record<string, unknown>, scope: Scope): AvroNode {
   const record: AvroRecord = { kind: 'record', name: '', fields: [] }
-  // Known before its fields are: they may refer to it.
+  // Defined before its fields, which may refer to it.
   const { namespace } = fullNameOf(json, scope)
   define(json, scope, record)
   if (!Array.isArray(json.fields)) throw new SchemaFault(`has the record ${quote(record.name)} without fields`)
@@ -131,7 +131,7 @@ function withLogical<Node extends AvroNode>(
   return !logical || (isForeign && logicalTypes === 'engine') ? node : { ...node, logical }
 }
 
-/** A logical type that does not go with its type says nothing, as the specification wants it. */
+/** By the specification, a logical type that is invalid for its type is ignored. */
 function logicalOf(
   json: Record<string, unknown>,
   kind: Primitive | 'fixed',
@@ -146,11 +146,11 @@ function logicalOf(
   if (what === undefined) return undefined
   const digits = { millis: 3, micros: 6, nanos: 9 }[unit!] as SecondDigits
   if (what === 'timestamp')
-    return kind === 'long' ? { type: 'moment', digits, isLocal: isLocal !== undefined } : undefined
+    return kind === 'long' ? { type: 'timestamp', digits, isLocal: isLocal !== undefined } : undefined
   return isLocal === undefined && kind === (digits === 3 ? 'int' : 'long') ? { type: 'time', digits } : undefined
 }
 
-/** What the engine's Decimal can hold. */
+/** Limit of the engine's Decimal. */
 const mostDigits = 76
 
 function decimalOf({ precision, scale = 0 }: Record<string, unknown>): AvroLogical | undefined {

@@ -1,7 +1,7 @@
-// Which types of the engine hold what an Avro schema declares. Of records of a stream, a record within a record and a choice of
-// several types are declared as String: the engine gets them as JSON text. Files it reads itself, and into other types.
+// Maps Avro types to types of the engine. In records of a stream, nested records and unions of several types become String: they
+// are inserted as JSON text. In files, which the engine reads, they have other types.
 
-import type { SourceField } from '../../sources/source.ts'
+import type { SourceField } from '../../source-shapes/probe.ts'
 import type { AvroLogical, AvroNode, AvroRecord } from './avro-schema.ts'
 import { nullable } from './declared-fields.ts'
 import { isUnreadable, unreadable } from './whole-file-fit.ts'
@@ -10,23 +10,23 @@ export function fieldsOfAvro(record: AvroRecord, typeOf = makeTypes(asText)): So
   return record.fields.map(({ name, node }) => ({ name, type: typeOf(node), isOptional: mayBeNull(node) }))
 }
 
-/** Of a file that the engine reads. */
+/** For a file that the engine reads. */
 export function fieldsOfAvroFile(record: AvroRecord): SourceField[] {
   return fieldsOfAvro(record, makeTypes(asRead))
 }
 
 type TypeOf = (node: AvroNode) => string
 
-/** Types of what Avro has and the engine has not. */
+/** Mapping of Avro types without a direct equivalent. */
 interface NestedTypes {
   ofRecord(record: AvroRecord, typeOf: TypeOf): string
-  /** Of several types, none of which is null. */
+  /** For a union of several types other than null. */
   ofChoice(types: string[]): string
 }
 
 const asText: NestedTypes = { ofRecord: () => 'String', ofChoice: () => 'String' }
 
-/** A short schema can stand for a type without end. */
+/** A short schema can describe an extremely long type. */
 const maxTypeLength = 4096
 
 const asRead: NestedTypes = {
@@ -41,7 +41,7 @@ const asRead: NestedTypes = {
   },
 }
 
-/** The engine wants no two of a kind in a Variant. */
+/** A Variant of the engine must not have similar types. */
 function kindOf(type: string): string {
   if (/^(?:Int|Float|Decimal|Bool)/.test(type)) return 'number'
   return /^[A-Z][a-z]+/.exec(type)?.[0] ?? type
@@ -69,7 +69,7 @@ function makeTypes({ ofRecord, ofChoice }: NestedTypes): TypeOf {
   const typeOfRecord = (record: AvroRecord): string => {
     const type = known.get(record)
     if (type !== undefined) return type
-    // Until it is known: of a record that has itself in it.
+    // In case the record contains itself.
     known.set(record, unreadable)
     known.set(record, ofRecord(record, typeOf))
     return typeOfRecord(record)
@@ -107,7 +107,7 @@ function typeOfLogical(logical: AvroLogical): string {
       return 'UUID'
     case 'time':
       return 'String'
-    case 'moment':
+    case 'timestamp':
       return logical.isLocal ? `DateTime64(${logical.digits})` : `DateTime64(${logical.digits}, 'UTC')`
     case 'decimal':
       return `Decimal(${logical.precision}, ${logical.scale})`

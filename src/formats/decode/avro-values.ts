@@ -1,11 +1,11 @@
-// Values out of Avro's binary encoding, by a schema. Written for bytes that lie: depth, counts and lengths are checked before
-// anything is made of them.
+// Decodes values of Avro's binary encoding. Bytes are untrusted: depth, counts and lengths are checked before memory is
+// allocated.
 
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import type { AvroLogical, AvroNode, AvroRecord } from './avro-schema.ts'
 import { type ByteReader, Misfit } from './byte-reader.ts'
 import { type SampleBudget, spendValues } from './sample-budget.ts'
-import { decimalText, momentText, timeText } from './timestamp-text.ts'
+import { decimalText, timestampText, timeText } from './timestamp-text.ts'
 
 const deepest = 64
 
@@ -33,7 +33,7 @@ function readRecord({ fields }: AvroRecord, reading: Reading): Row {
   return row
 }
 
-/** Makes a field of every name, also of __proto__. */
+/** Creates a field for any name, including __proto__. */
 function setField(row: Row, name: string, value: unknown): void {
   if (name === '__proto__') {
     Object.defineProperty(row, name, { value, enumerable: true, configurable: true, writable: true })
@@ -102,7 +102,7 @@ function choose<Choice>(choices: Choice[], reader: ByteReader, what: string): Ch
   return choice
 }
 
-/** Blocks of items: a count, below zero when the size in bytes follows it; a count of zero ends them. */
+/** Blocks of items: a count, negative when a size in bytes follows; a count of zero is the end. */
 function readItems<Item>(reading: Reading, readItem: (inner: Reading) => Item): Item[] {
   const { reader } = reading
   const inner = deeper(reading)
@@ -114,7 +114,7 @@ function readItems<Item>(reading: Reading, readItem: (inner: Reading) => Item): 
       count = -count
       reader.zigzag()
     }
-    // Items may take no bytes at all: only the budget ends a count that is made up.
+    // Items may have no bytes: only the budget limits a false count.
     for (let index = 0; index < count; index++) items.push(readItem(inner))
   }
 }
@@ -125,8 +125,8 @@ function withLogical(count: number | bigint, logical: AvroLogical | undefined): 
       return dateOf(Number(count))
     case 'time':
       return timeText(count, logical.digits)
-    case 'moment':
-      return momentText(count, logical.digits, logical.isLocal)
+    case 'timestamp':
+      return timestampText(count, logical.digits, logical.isLocal)
     default:
       return count
   }
@@ -139,7 +139,7 @@ function dateOf(days: number): Date | number {
   return Number.isNaN(date.getTime()) ? days : date
 }
 
-/** More than the engine's largest Decimal has; longer ones take long to convert. */
+/** More than the largest Decimal of the engine; longer ones are slow to convert. */
 const largestDecimalBytes = 64
 
 function bytesOf(bytes: Uint8Array, logical: AvroLogical | undefined): Uint8Array | string {
@@ -154,7 +154,7 @@ function bytesOf(bytes: Uint8Array, logical: AvroLogical | undefined): Uint8Arra
     case 'uuid':
       return hexOf(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
     default:
-      // A copy: the bytes around it need not stay.
+      // A copy, so that the surrounding buffer can be freed.
       return new Uint8Array(bytes)
   }
 }

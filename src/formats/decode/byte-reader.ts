@@ -1,8 +1,7 @@
-// Numbers and text out of bytes that come from outside, for Avro and Protobuf. It never reads past the end, and what it cannot
-// read is a Misfit, never a wrong value.
+// Reads numbers and text from untrusted bytes, for Avro and Protobuf. Never reads past the end; invalid bytes throw a Misfit.
 import { quote } from '../../lib/shape-rules.ts'
 
-/** The bytes are not what the schema says. `detail` is a part of a sentence, and `path` the names of the fields that lead there. */
+/** The bytes do not match the schema. `detail` is a part of a sentence, and `path` the names of the enclosing fields. */
 export class Misfit extends Error {
   readonly detail: string
   readonly path: string[] = []
@@ -14,12 +13,12 @@ export class Misfit extends Error {
   }
 
   /** `at "address.street" it ends too early` */
-  get told(): string {
+  get located(): string {
     return this.path.length === 0 ? this.detail : `at ${quote(this.path.join('.'))} ${this.detail}`
   }
 }
 
-/** There are fewer bytes than the schema says. */
+/** There are fewer bytes than the schema requires. */
 export class TooShort extends Misfit {
   constructor() {
     super('it ends too early')
@@ -28,7 +27,7 @@ export class TooShort extends Misfit {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A number where that is exact. */
+/** A number if it is exact, otherwise a bigint. */
 export function exactNumber(value: bigint): number | bigint {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : value
@@ -65,7 +64,7 @@ export class ByteReader {
     return this.#bytes.subarray(start, this.#at)
   }
 
-  /** A view of bytes that have been read. */
+  /** A view of bytes that were already read. */
   between(start: number, end: number): Uint8Array {
     return this.#bytes.subarray(start, end)
   }
@@ -95,10 +94,10 @@ export class ByteReader {
     return this.#view.getBigUint64(this.#advance(8), true)
   }
 
-  /** Seven bits a byte, the lowest first; 64 bits without a sign. */
+  /** Seven bits per byte, the lowest first; 64 bits unsigned. */
   varint(): number | bigint {
     let low = 0
-    // Seven bytes have 49 bits, which a number holds exactly.
+    // Seven bytes have 49 bits, which a number represents exactly.
     for (let scale = 1; scale < 2 ** 49; scale *= 128) {
       const byte = this.byte()
       low += (byte & 127) * scale
@@ -115,7 +114,7 @@ export class ByteReader {
     throw new Misfit('it has a number of more than 64 bits')
   }
 
-  /** The same with a sign, which is its lowest bit. */
+  /** A varint whose lowest bit is the sign. */
   zigzag(): number | bigint {
     const value = this.varint()
     if (typeof value === 'number') return value % 2 === 0 ? value / 2 : -(value + 1) / 2

@@ -36,7 +36,7 @@ const stored: { name: string; key: string; bytes: Buffer; expected: Buffer }[] =
   },
 ]
 
-/** With little enough in it for chunks of one byte. */
+/** Small enough for chunks of one byte. */
 async function recompressed(bytes: Buffer, key: string): Promise<Buffer> {
   const few = (await readAll(inChunks(bytes, bytes.length), key)).subarray(0, 1_000)
   if (key.endsWith('.br')) return brotliCompressSync(few)
@@ -53,7 +53,7 @@ const readAll = (body: Readable, key = 'a'): Promise<Buffer> => buffer(decompres
 
 describe('decompressedStream', () => {
   for (const { name, key, bytes, expected } of stored) {
-    it(`gives all that an object compressed with ${name} holds, however it comes`, async () => {
+    it(`returns the whole object compressed with ${name}, for any chunk sizes`, async () => {
       for (const chunkBytes of [1, 7, 100, bytes.length]) {
         if (bytes.length / chunkBytes > 10_000) continue
         const all = await readAll(inChunks(bytes, chunkBytes), key)
@@ -63,7 +63,7 @@ describe('decompressedStream', () => {
   }
 
   for (const { name, key, bytes, expected } of stored.filter(({ name }) => name !== 'nothing')) {
-    it(`refuses what follows the data of an object compressed with ${name}, however it comes`, async () => {
+    it(`rejects trailing bytes of an object compressed with ${name}, for any chunk sizes`, async () => {
       const small = name.includes('several') ? bytes : await recompressed(bytes, key)
       const longer = Buffer.concat([small, Buffer.from('\0 other bytes')])
       for (const chunkBytes of [1, 7, 13, small.length, longer.length]) {
@@ -84,7 +84,7 @@ describe('decompressedStream', () => {
     })
   }
 
-  it('refuses methods that it does not know, by the name and by the first bytes', async () => {
+  it('rejects unsupported methods, by name and first bytes', async () => {
     const unsupported: [name: string, key: string, firstBytes: string][] = [
       ['bzip2', 'a.csv', '425a6839314159265359'],
       ['LZ4', 'a.csv', '04224d186040'],
@@ -108,11 +108,11 @@ describe('decompressedStream', () => {
     assert.equal(String(await readAll(inChunks(xz, 5), 'a.xz')), 'rows of text')
   })
 
-  it('gives nothing of an object without a byte', async () => {
+  it('returns nothing for an empty object', async () => {
     assert.equal((await readAll(Readable.from([]), 'a.gz')).length, 0)
   })
 
-  it('says that an object is damaged, or ends too early', async () => {
+  it('reports a damaged or truncated object', async () => {
     for (const [bytes, reason] of [
       [gzipSync(text).subarray(0, 100), 'the object ends in the middle of its gzip data'],
       [zstdCompressSync(text).subarray(0, 30), 'the object ends in the middle of its zstd data'],
@@ -122,7 +122,7 @@ describe('decompressedStream', () => {
     }
   })
 
-  it('passes on what the store fails with, whatever the compression is', async () => {
+  it('passes on errors of the store, for any compression', async () => {
     for (const { key, bytes } of stored) {
       const failing = Readable.from(
         (async function* () {
@@ -134,7 +134,7 @@ describe('decompressedStream', () => {
     }
   })
 
-  it('ends what it reads from when it is left early', async () => {
+  it('destroys the body when iteration stops early', async () => {
     for (const { key, bytes } of stored) {
       const body = inChunks(Buffer.concat([bytes, bytes]), 10)
       for await (const _ of decompressedStream(body, key, 'auto')) break
@@ -142,7 +142,7 @@ describe('decompressedStream', () => {
     }
   })
 
-  it('gives all of it when chunks are freed, and frees what nobody else has', async () => {
+  it('returns everything when chunks are freed, and frees unshared buffers', async () => {
     for (const { name, key, bytes, expected } of stored) {
       const cut = Math.floor(bytes.length / 2)
       const own = [bytes.subarray(0, cut), bytes.subarray(cut)].map((part) => Buffer.from(new Uint8Array(part).buffer))
@@ -154,7 +154,7 @@ describe('decompressedStream', () => {
     }
   })
 
-  it('frees nothing that lies in the memory of others, or when it is not told to', async () => {
+  it('frees no shared buffers, and none by default', async () => {
     const memory = Buffer.alloc(30_000, 'a')
     const whole = Buffer.alloc(10_000, 'a')
     for await (const _ of decompressedStream(inChunks(memory, 10_000), 'a', 'auto', { frees: true }));

@@ -1,5 +1,5 @@
-// The whole of an object as it is without its compression, piece by piece, so that an object of any size takes little memory.
-// What the store's stream fails with comes through as it is; bytes that are not what they are said to be are Undecodable.
+// Decompresses an object of any size as a stream, with little memory. Errors of the store are passed on; invalid bytes are
+// Undecodable.
 import { Readable } from 'node:stream'
 import {
   type BrotliDecompress,
@@ -16,12 +16,12 @@ import { type Compression, Undecodable } from './decode.ts'
 type Bytes = AsyncIterable<Uint8Array>
 type Decompressor = Gunzip | BrotliDecompress | ZstdDecompress
 
-/** Enough for every mark that tells a method. */
+/** Enough for the magic bytes of every method. */
 export const markBytes = 10
 
 /**
- * Ends what it reads from, also when it is left early. With `frees`, a chunk is gone when the next is asked for, and nobody else
- * may have what the body is made of. `found` is told before the first chunk comes.
+ * Destroys the body at the end, also when the iteration stops early. With `frees`, the memory of a chunk is freed when the next is
+ * requested, so nothing else may use the chunks of the body. `found` is called before the first chunk.
  */
 export async function* decompressedStream(
   body: Readable,
@@ -63,13 +63,13 @@ async function* startingWith(
   }
 }
 
-/** What is thrown away by megabytes has the engine of this process search all of its memory; this it need not find. */
+/** Frees the memory immediately: garbage of many megabytes would cause full garbage collections. */
 function freeNow({ buffer, byteLength }: Uint8Array): void {
-  // Otherwise others lie in the same memory.
+  // Otherwise the buffer is shared.
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
 }
 
-/** An error of the stream that is decompressed, told apart from those of the decompressor. */
+/** Distinguishes errors of the store from those of the decompressor. */
 class StoreError extends Error {}
 
 async function* decompressed(method: Exclude<CompressionMethod, 'none'>, stored: Bytes): AsyncGenerator<Uint8Array> {
@@ -96,7 +96,7 @@ const decompressors: Record<Exclude<CompressionMethod, 'none'>, (stored: Bytes) 
   xz: unxz,
 }
 
-/** Node ends where the compressed data ends, and does not report what follows it. */
+/** Node's streams stop at the end of the compressed data and ignore trailing bytes. */
 async function* through(method: CompressionMethod, stored: Bytes, decompressor: Decompressor): Bytes {
   const next = nextOf(stored)
   const fed = feed(decompressor, await next(), next)
@@ -116,7 +116,7 @@ function nextOf(stored: Bytes): () => Promise<Uint8Array | undefined> {
   }
 }
 
-/** Node's stream ends where a frame ends in the middle of a chunk: what is left of the chunk begins the next frame. */
+/** Node's stream stops at the end of a frame: the rest of the chunk is the start of the next frame. */
 async function* unzstd(stored: Bytes): AsyncGenerator<Uint8Array> {
   const next = nextOf(stored)
   for (let rest = await next(); rest !== undefined; rest ??= await next()) {
@@ -131,7 +131,7 @@ async function* unzstd(stored: Bytes): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Gives what the frame did not take of the last chunk, if anything. */
+/** Returns the unused rest of the last chunk, if any. */
 async function feed(
   frame: Decompressor,
   first: Uint8Array | undefined,
@@ -148,7 +148,7 @@ async function feed(
     }
     frame.end()
   } catch (error) {
-    // The one who reads from the frame is told.
+    // The reader of the frame gets this error.
     frame.destroy(error as Error)
   }
   return undefined
@@ -160,7 +160,7 @@ async function* unxz(stored: Bytes): AsyncGenerator<Uint8Array> {
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value
   } finally {
-    // The library works on one stream at a time: the next one waits until this one is given up.
+    // The library decodes one stream at a time: the next one waits until this one is cancelled.
     await reader.cancel().catch(() => undefined)
   }
 }

@@ -16,14 +16,14 @@ function objectOf(key: string, bytes: Uint8Array): ObjectBytes & { readBytes: nu
   }
 }
 
-// Made with liblzma of the text "hello xz\n" 20 times.
+// Created with liblzma from the text "hello xz\n" 20 times.
 const smallXz = Buffer.from(
   '/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj4ACzAA9dADQZSe6N6RfQsmDzQC+AAAAADBXoe9JnPFYAASu0AQAAAJnoxfOxxGf7AgAAAAAEWVo=',
   'base64',
 )
 const smallText = 'hello xz\n'.repeat(20)
 
-/** Lines that do not compress well, of 2 MB. */
+/** 2 MB of lines that do not compress well. */
 const largeText = Array.from(
   { length: 40_000 },
   (_, index) => `${crc32(String(index))}${crc32(`${index}x`)}-${'y'.repeat(30)}\n`,
@@ -37,11 +37,11 @@ function assertUndecodable(reason: RegExp): (error: unknown) => boolean {
   }
 }
 
-describe('which compression an object has', () => {
+describe('the compression of an object', () => {
   const gzip = gzipSync('text')
   const zstd = zstdCompressSync('text')
 
-  it('is told by the end of the name, in any case', () => {
+  it('is detected by the file extension, in any case', () => {
     for (const [key, bytes, method] of [
       ['a/b.json.gz', gzip, 'gzip'],
       ['B.JSON.GZIP', gzip, 'gzip'],
@@ -56,7 +56,7 @@ describe('which compression an object has', () => {
     }
   })
 
-  it('is told by the first bytes when the name says nothing', () => {
+  it('is detected by the first bytes without a known extension', () => {
     assert.equal(compressionOf('part-1', gzip, 'auto'), 'gzip')
     assert.equal(compressionOf('part-1', smallXz, 'auto'), 'xz')
     assert.equal(compressionOf('part-1', zstd, 'auto'), 'zstd')
@@ -64,7 +64,7 @@ describe('which compression an object has', () => {
     assert.equal(compressionOf('constructor.constructor', Buffer.from('a,b'), 'auto'), 'none')
   })
 
-  it('is an error when name and bytes contradict each other, which names both', () => {
+  it('is an error that names both when name and bytes contradict each other', () => {
     assert.throws(
       () => compressionOf('a.csv.gz', Buffer.from('id,name\n1,"x"\n'), 'auto'),
       assertUndecodable(
@@ -86,13 +86,13 @@ describe('which compression an object has', () => {
     )
   })
 
-  it('is none for an empty object, whatever it is called', () => {
+  it('is `none` for an empty object with any name', () => {
     assert.equal(compressionOf('a.gz', new Uint8Array(), 'auto'), 'none')
   })
 })
 
-describe('the beginning of an object', () => {
-  it('is all of it when it is small', async () => {
+describe('the start of an object', () => {
+  it('is the whole object when it is small', async () => {
     for (const [compression, bytes] of [
       ['none', Buffer.from(smallText)],
       ['gzip', gzipSync(smallText)],
@@ -109,7 +109,7 @@ describe('the beginning of an object', () => {
     }
   })
 
-  it('is what the first 256 KiB hold of a large object', async () => {
+  it('is the content of the first 256 KiB of a large object', async () => {
     for (const [name, bytes] of [
       ['a.txt', Buffer.from(largeText)],
       ['a.gz', gzipSync(largeText)],
@@ -126,7 +126,7 @@ describe('the beginning of an object', () => {
     }
   })
 
-  it('is not more than 1 MiB, however much a bomb holds', async () => {
+  it('is limited to 1 MiB, also for a decompression bomb', async () => {
     const bomb = Buffer.alloc(64 * 1024 * 1024)
     const header = gzipSync('').subarray(0, 10)
     const bombs = {
@@ -142,7 +142,7 @@ describe('the beginning of an object', () => {
     assert.ok(process.memoryUsage().rss - before < 64 * 1024 * 1024)
   })
 
-  it('goes over all members and frames that were put together', async () => {
+  it('includes all concatenated members and frames', async () => {
     for (const compress of [gzipSync, zstdCompressSync]) {
       const { bytes, isWhole } = await readStart(
         objectOf('a', Buffer.concat([compress('one\n'), compress('two\n')])),
@@ -152,7 +152,7 @@ describe('the beginning of an object', () => {
     }
   })
 
-  it('of xz that is cut is what it holds, and leaves the decoder to the next', async () => {
+  it('of truncated xz is its content, and releases the decoder', async () => {
     const text = (isCut: boolean, end: number): Promise<string> =>
       decompress(smallXz.subarray(0, end), { method: 'xz', isCut, maxBytes: 1000 }).then(({ bytes }) =>
         Buffer.from(bytes).toString(),
@@ -168,7 +168,7 @@ describe('the beginning of an object', () => {
     ])
   })
 
-  it('is an error when the data is damaged, or ends early in an object that is whole', async () => {
+  it('is an error when the data is damaged, or truncated in a complete object', async () => {
     for (const [key, bytes] of [
       ['a.gz', gzipSync(largeText.slice(0, 5000))],
       ['a.zst', zstdCompressSync(largeText.slice(0, 5000))],
@@ -190,7 +190,7 @@ describe('the beginning of an object', () => {
     )
   })
 
-  it('of xz that asks for a huge dictionary is an error, not a lot of memory', async () => {
+  it('of xz with a huge dictionary is an error, and does not allocate it', async () => {
     const huge = Buffer.from(smallXz)
     const filter = huge.indexOf(Buffer.from([0x21, 0x01]), 12)
     huge[filter + 2] = 38

@@ -1,11 +1,11 @@
-// Compressed objects: which method they have, and what their beginning holds. What is read and what comes out are both
-// limited, since a few compressed bytes can hold gigabytes; of a stream that is cut, everything it holds is given.
+// Detects the compression of an object, and decompresses its start. Input and output are limited, because a few compressed bytes
+// can expand to gigabytes. A truncated stream is decompressed as far as possible.
 import { Buffer } from 'node:buffer'
 import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib'
 import xz from 'xz-decompress'
 import { type Compression, excerptOf, type ObjectBytes, type ObjectStart, Undecodable } from './decode.ts'
 
-/** How bytes are compressed, without the other names of the same thing. */
+/** Compression method without aliases. */
 export type CompressionMethod = 'none' | 'gzip' | 'brotli' | 'xz' | 'zstd'
 
 const firstPieceBytes = 256 * 1024
@@ -18,7 +18,7 @@ const methods: Record<Exclude<Compression, 'auto'>, CompressionMethod> = {
   brotli: 'brotli',
   br: 'brotli',
   xz: 'xz',
-  // The engine means the container of xz by this name too.
+  // The engine uses this name for the xz container too.
   LZMA: 'xz',
   zstd: 'zstd',
 }
@@ -33,7 +33,7 @@ const methodsOfEndings: Record<string, CompressionMethod> = {
   zstd: 'zstd',
 }
 
-/** What others compress with, by the ends of names. */
+/** Unsupported methods, by file extension. */
 const unsupportedEndings: Record<string, string> = {
   bz2: 'bzip2',
   bz: 'bzip2',
@@ -50,7 +50,7 @@ const unsupportedEndings: Record<string, string> = {
   tgz: 'tar',
 }
 
-/** The bytes that they begin with. */
+/** Unsupported methods, by magic bytes. */
 const unsupportedMarks: [name: string, mark: Buffer][] = [
   ['LZ4', Buffer.from('04224d18', 'hex')],
   ['LZ4', Buffer.from('02214c18', 'hex')],
@@ -61,21 +61,21 @@ const unsupportedMarks: [name: string, mark: Buffer][] = [
   ['ZIP', Buffer.from('504b0304', 'hex')],
   ['7-Zip', Buffer.from('377abcaf271c', 'hex')],
   ['RAR', Buffer.from('526172211a07', 'hex')],
-  // One digit stands between its two parts.
+  // The level is between the two parts.
   ...Array.from('123456789', (level): [string, Buffer] => [
     'bzip2',
     Buffer.concat([Buffer.from(`BZh${level}`), Buffer.from('314159265359', 'hex')]),
   ]),
 ]
 
-/** Formats that have their own compression inside, by what they begin with. */
+/** Magic bytes of formats with internal compression. */
 const containers = [Buffer.from('PAR1'), Buffer.from('Obj\x01', 'latin1')]
 
 const supported = 'gzip, brotli, xz and zstd are supported'
 
 /**
- * How the object is compressed, by its first bytes (`markBytes` are enough), by the end of its name and by what the user says of it.
- * Throws Undecodable when they contradict one another, or for a method that is not supported.
+ * Compression of the object, from its first bytes (`markBytes` are enough), the file extension and the setting of the user.
+ * Throws Undecodable when they contradict one another, or for an unsupported method.
  */
 export function compressionOf(key: string, firstBytes: Uint8Array, compression: Compression): CompressionMethod {
   if (firstBytes.length === 0) return 'none'
@@ -83,7 +83,7 @@ export function compressionOf(key: string, firstBytes: Uint8Array, compression: 
   const seen = methodOfBytes(firstBytes)
   if (seen === undefined) refuseUnsupported(key, firstBytes, compression)
   if (said === undefined) return seen ?? 'none'
-  // Brotli has no mark of its own: whatever has no other mark may be it.
+  // Brotli has no magic bytes.
   if (said === seen || (seen === undefined && (said === 'none' || said === 'brotli'))) return said
   const begins = excerptOf(Buffer.from(firstBytes.subarray(0, 20)).toString('latin1'))
   const found = seen === undefined ? `begins with ${begins}, which is not ${said}` : `is compressed with ${seen}`
@@ -115,13 +115,13 @@ function methodOfBytes(bytes: Uint8Array): CompressionMethod | undefined {
   if (startsWith(0x1f, 0x8b)) return 'gzip'
   if (startsWith(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00)) return 'xz'
   if (startsWith(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd'
-  // A frame to be skipped, which some writers put before the first one.
+  // A skippable frame, which some writers put first.
   const [first = 0, ...others] = bytes.subarray(0, 4)
   if ((first & 0xf0) === 0x50 && others[0] === 0x2a && others[1] === 0x4d && others[2] === 0x18) return 'zstd'
   return undefined
 }
 
-/** What the beginning of the object holds, at most 1 MiB. Rejects with Undecodable, or with what `read` rejects with. */
+/** The decompressed start of the object, at most 1 MiB. Rejects with Undecodable, or with the error of `read`. */
 export async function readStart(object: ObjectBytes, compression: Compression): Promise<ObjectStart> {
   const piece = await object.read(0, Math.min(object.sizeBytes, firstPieceBytes))
   const isCut = piece.length < object.sizeBytes
@@ -133,12 +133,12 @@ export async function readStart(object: ObjectBytes, compression: Compression): 
 
 export interface DecompressOptions {
   method: Exclude<CompressionMethod, 'none'>
-  /** The stream goes on after these bytes. Otherwise a stream without its end is an error. */
+  /** The stream continues after these bytes. Otherwise an incomplete stream is an error. */
   isCut: boolean
   maxBytes: number
 }
 
-/** At most `maxBytes`; `isComplete` tells whether that is all that these bytes hold. */
+/** Returns at most `maxBytes`; `isComplete`: there are no more. */
 export async function decompress(
   bytes: Uint8Array,
   { method, isCut, maxBytes }: DecompressOptions,
@@ -157,13 +157,13 @@ export async function decompress(
   return { bytes: Buffer.concat(pieces, Math.min(sizeBytes, maxBytes)), isComplete: sizeBytes <= maxBytes }
 }
 
-/** Some writers fill a gzip file up with zeros. Anything else behind compressed data is not the writer's. */
+/** Some writers pad gzip files with zeros. Other trailing bytes are an error. */
 export function refuseTrailing(method: CompressionMethod, trailing: Uint8Array): void {
   const isPadding = method === 'gzip' && trailing.every((byte) => byte === 0)
   if (!isPadding && trailing.length > 0) throw new Undecodable(`other bytes follow the ${method} data of the object`)
 }
 
-/** What is wrong with compressed bytes that a decompressor does not take, as the middle of a sentence. */
+/** Why decompression failed, as the middle of a sentence. */
 export function damage(method: CompressionMethod, error: unknown): string {
   const endsEarly = (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR' || isXzFailure(error, noMoreInput)
   if (endsEarly) return `the object ends in the middle of its ${method} data`
@@ -181,7 +181,7 @@ const decompressors: Record<DecompressOptions['method'], Decompressor> = {
   xz: unxz,
 }
 
-/** Frame by frame: the stream of Node ends after the first, and many writers make more than one. */
+/** Node's stream stops after the first frame, and many writers create several. */
 async function* unzstd(bytes: Uint8Array, isCut: boolean): AsyncIterable<Uint8Array> {
   for (let rest = bytes; rest.length > 0; ) {
     const stream = createZstdDecompress(isCut ? { finishFlush: constants.ZSTD_e_flush } : {}).end(rest)
@@ -191,7 +191,7 @@ async function* unzstd(bytes: Uint8Array, isCut: boolean): AsyncIterable<Uint8Ar
   }
 }
 
-/** The library ends a stream that is cut with an error, after it has given all that the stream holds. */
+/** The library returns all data of a truncated stream, and then fails. */
 async function* unxz(bytes: Uint8Array, isCut: boolean): AsyncIterable<Uint8Array> {
   const reader = new xz.XzReadableStream(new Blob([Buffer.from(bytes)]).stream()).getReader()
   try {
@@ -203,12 +203,12 @@ async function* unxz(bytes: Uint8Array, isCut: boolean): AsyncIterable<Uint8Arra
   } catch (error) {
     if (!isCut || !isXzFailure(error, noMoreInput)) throw error
   } finally {
-    // The library works on one stream at a time: the next one waits until this one is given up.
+    // The library decodes one stream at a time: the next one waits until this one is cancelled.
     await reader.cancel().catch(() => undefined)
   }
 }
 
-// As its decoder numbers them; it has no other way to tell.
+// Error codes of the library.
 const dictionaryTooLarge = 4
 const noMoreInput = 8
 

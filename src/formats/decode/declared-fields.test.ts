@@ -5,7 +5,7 @@ import { mergeFields, nullable } from './declared-fields.ts'
 const field = (type: string, isOptional = false, name = 'a') => ({ name, type, isOptional })
 
 describe('fields of several schemas', () => {
-  it('have a type that holds the values of all', () => {
+  it('have a type that can store all values', () => {
     for (const [one, other, common] of [
       ['Int32', 'Int32', 'Int32'],
       ['Int32', 'Int64', 'Int64'],
@@ -31,7 +31,7 @@ describe('fields of several schemas', () => {
     assert.deepEqual(mergeFields([[field('Int32')], []]), [field('Nullable(Int32)', true)])
   })
 
-  it('are nullable as far as the engine can', () => {
+  it('are nullable if the engine supports that', () => {
     assert.deepEqual(['Int32', 'Nullable(Int32)', 'Array(Int32)', 'Map(String, Int32)'].map(nullable), [
       'Nullable(Int32)',
       'Nullable(Int32)',

@@ -1,7 +1,7 @@
-// Fields that a schema declares, as types of the engine. Records of one sample may have several versions of a schema.
-import type { SourceField } from '../../sources/source.ts'
+// Merges the fields of several schema versions into one list with types of the engine.
+import type { SourceField } from '../../source-shapes/probe.ts'
 
-/** The engine has no Nullable of lists, maps and the like: an absent one is empty. */
+/** The engine does not support Nullable for composite types: an absent value is empty. */
 export function nullable(type: string): string {
   return /^(?:Nullable|Array|Map|Tuple|Variant)\(/.test(type) ? type : `Nullable(${type})`
 }
@@ -10,7 +10,7 @@ function optionalField(name: string, type: string): SourceField {
   return { name, type: nullable(type), isOptional: true }
 }
 
-/** Every field that one of the lists has, in order of first appearance. One that some do not have is optional. */
+/** Fields of all lists, in order of first appearance. A field that is missing in a list is optional. */
 export function mergeFields(lists: SourceField[][]): SourceField[] {
   const [first = [], ...others] = lists
   if (others.length === 0) return first
@@ -38,7 +38,7 @@ function commonField(one: SourceField, other: SourceField): SourceField {
 const integers = ['Int32', 'UInt32', 'Int64', 'UInt64']
 const isFloat = (type: string): boolean => type.startsWith('Float')
 
-/** Of two versions of a field: the narrowest type that holds both; text, where only text does. */
+/** The narrowest type that can store both versions of a field, at worst String. */
 function commonType(one: string, other: string): string {
   if (one === other) return one
   const both = [one, other]

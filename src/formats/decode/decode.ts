@@ -1,16 +1,16 @@
-// From bytes to rows, for a sample: which decoder a format has. Each is loaded when it is needed. A decoder that cannot read
-// what it is given throws Undecodable; whoever has the source says where that came from.
+// Decodes the bytes of a sample to rows. Decoders are loaded when they are needed, and throw Undecodable for invalid bytes; the
+// source adds where the bytes are from.
 
+import type { Row, Sample, SourceField } from '../../source-shapes/probe.ts'
 import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
-import type { Row, Sample, SourceField } from '../../sources/source.ts'
 
 export interface Decoded {
   rows: Row[]
-  /** What the format itself declares; without it, the rows tell. */
+  /** Fields that the format declares; otherwise they are inferred from the rows. */
   fields?: SourceField[]
 }
 
-/** The bytes are not what they are said to be. The reason is the middle of a sentence, in our own words; it may quote a few characters of the data. */
+/** The bytes do not match the format. The reason is the middle of a sentence, and may quote a few characters of the data. */
 export class Undecodable extends Error {
   readonly reason: string
 
@@ -21,7 +21,7 @@ export class Undecodable extends Error {
   }
 }
 
-/** The beginning of a text, quoted so that it can stand in a sentence: cut, and without characters that do not show. */
+/** The start of a text, quoted for a message: truncated, with invisible characters escaped. */
 export function excerptOf(text: string, maxCharacters = 20): string {
   const characters = [...text.slice(0, maxCharacters * 2)].slice(0, maxCharacters).join('')
   const shown = characters.replaceAll(/["\\\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
@@ -33,7 +33,7 @@ export function excerptOf(text: string, maxCharacters = 20): string {
 
 export type RecordFormat = 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'
 
-/** The first rows of records of a stream, each of which may hold many. Rejects with Undecodable, or with a ProbeFailure of the registry. */
+/** The first rows of records of a stream. A record may have many rows. Rejects with Undecodable, or with a ProbeFailure of the registry. */
 export async function decodeRecords(
   format: RecordFormat,
   records: Uint8Array[],
@@ -53,12 +53,12 @@ export async function decodeRecords(
   }
 }
 
-/** An object of a store, of which any part can be read. */
+/** An object of a store, with random access. */
 export interface ObjectBytes {
-  /** Its last part may tell the compression. */
+  /** Its extension may indicate the compression. */
   key: string
   sizeBytes: number
-  /** Bytes from `start` up to and without `end`. */
+  /** Bytes from `start` to `end` (exclusive). */
   read(start: number, end: number): Promise<Uint8Array>
 }
 
@@ -81,10 +81,10 @@ export interface ObjectDecoding {
   signal: AbortSignal
 }
 
-/** The first rows of an object, of which no more is read than they need. Rejects with Undecodable. */
+/** The first rows of an object; reads only the bytes that they need. Rejects with Undecodable. */
 export async function decodeObject(object: ObjectBytes, decoding: ObjectDecoding): Promise<Decoded> {
   const { format, compression, maxRows, signal } = decoding
-  // Has its own compression inside, and its table of contents at its end.
+  // Parquet has internal compression, and its footer at the end.
   if (format === 'Parquet') return (await import('./parquet-rows.ts')).decodeParquet(object, decoding)
   const { readStart } = await import('./compression.ts')
   const start = await readStart(object, compression)
@@ -99,10 +99,10 @@ export async function decodeObject(object: ObjectBytes, decoding: ObjectDecoding
   }
 }
 
-/** What is decompressed of the beginning of an object. */
+/** The decompressed start of an object. */
 export interface ObjectStart {
   bytes: Uint8Array
-  /** False: the object goes on after these bytes, and its last line or block may be cut. */
+  /** False: the object continues after these bytes; the last line or block may be incomplete. */
   isWhole: boolean
 }
 

@@ -31,7 +31,7 @@ function reasonOf(data: string, options?: Options): string {
 }
 
 describe('CSV', () => {
-  it('of very many empty lines takes little time', () => {
+  it('with very many empty lines takes little time', () => {
     const startedAtMs = performance.now()
     assert.equal(decode(`${'\n'.repeat(1024 * 1024)}a`, { maxRows: 20_000 }).rows.length, 20_000)
     assert.deepEqual(cellsOf(`a\n\nb${'\r\n'.repeat(1000)}`), [['a'], [''], ['b']])
@@ -75,15 +75,15 @@ describe('CSV', () => {
     ])
   })
 
-  it('has \\N for null, and empty text for nothing', () => {
+  it('has \\N for null, and empty text for empty values', () => {
     assert.deepEqual(cellsOf('\\N,,"\\N"\n'), [[null, '', '\\N']])
   })
 
-  it('does not mind spaces around values', () => {
+  it('ignores spaces around values', () => {
     assert.deepEqual(cellsOf('  a b , 1\t,"  c "\n'), [['a b', '1', '  c ']])
   })
 
-  it('has the delimiter that is set', () => {
+  it('uses the configured delimiter', () => {
     assert.deepEqual(cellsOf('a;b,c;"d;e"\n', { delimiter: ';' }), [['a', 'b,c', 'd;e']])
     assert.deepEqual(cellsOf('a\t b\n', { delimiter: '\t' }), [['a', 'b']])
     assert.deepEqual(cellsOf('a§b§ü\n', { delimiter: '§' }), [['a', 'b', 'ü']])
@@ -96,26 +96,26 @@ describe('CSV', () => {
     ])
   })
 
-  it('gives bytes for what is not UTF-8', () => {
+  it('returns bytes for invalid UTF-8', () => {
     assert.deepEqual(cellsOf(Uint8Array.of(0xe4, 0x2c, 0x61, 0x0a)), [[Uint8Array.of(0xe4), 'a']])
   })
 
-  it('with lines of unequal length is refused, with the line and both counts', () => {
+  it('with lines of unequal length is rejected, with the line and both counts', () => {
     assert.equal(reasonOf('a,b,c\n1,"x\ny",3\n1,2\n'), 'line 4 has 2 values, where line 1 has 3')
     assert.equal(reasonOf('a,b\n1\n', { format: 'CSVWithNames' }), 'line 2 has 1 value, where line 1 has 2')
   })
 
-  it('with broken quotes is refused, with the line', () => {
+  it('with broken quotes is rejected, with the line', () => {
     assert.equal(reasonOf('1,2\n"a,2\n'), 'line 2 has a quote that is not closed')
     assert.equal(reasonOf('1,2\n"a"b,2\n'), 'line 2 has text after a closing quote')
   })
 
-  it('with a name twice, or in UTF-16, is refused', () => {
+  it('with a name twice, or in UTF-16, is rejected', () => {
     assert.equal(reasonOf('id,x,id\n', { format: 'CSVWithNames' }), 'line 1 has the name "id" twice')
     assert.throws(() => decode(Uint8Array.of(0xff, 0xfe, 0x61, 0)), /UTF-16/)
   })
 
-  it('loses the last line when the object goes on', () => {
+  it('loses the last line when the object continues', () => {
     assert.deepEqual(cellsOf('1,2\n3,4', { isWhole: false }), [['1', '2']])
     assert.deepEqual(cellsOf('1,2\n3,"4\n5,6\n', { isWhole: false }), [['1', '2']])
     assert.deepEqual(cellsOf('1,2\n3,4'), [
@@ -128,7 +128,7 @@ describe('CSV', () => {
     )
   })
 
-  it('is read up to the most that is asked for', () => {
+  it('is read up to the requested rows', () => {
     assert.equal(decode('a\n1\n2\n"broken', { format: 'CSVWithNames', maxRows: 2 }).rows.length, 2)
   })
 
@@ -140,7 +140,7 @@ describe('CSV', () => {
     assert.deepEqual(decode(''), { rows: [], fields: [] })
   })
 
-  it('with hostile text takes no time', () => {
+  it('with malicious text takes little time', () => {
     const startedAtMs = performance.now()
     assert.deepEqual(cellsOf(`x${' '.repeat(300_000)}y  ,1\n`)[0]?.[1], '1')
     for (const cell of ['', "''", '""', "'", "'x''"]) {
@@ -150,7 +150,7 @@ describe('CSV', () => {
     assert.ok(tookMs < 5000, `${tookMs} ms`)
   })
 
-  it('comes out as it went in', () => {
+  it('is decoded as it was encoded', () => {
     const table = fc
       .integer({ min: 1, max: 4 })
       .chain((width) =>
@@ -175,7 +175,7 @@ describe('TabSeparated', () => {
     ])
   })
 
-  it('leaves quotes and spaces alone', () => {
+  it('keeps quotes and spaces', () => {
     assert.deepEqual(cellsOf('"a\t b \n', { format }), [['"a', ' b ']])
   })
 
@@ -189,11 +189,11 @@ describe('TabSeparated', () => {
     })
   })
 
-  it('with lines of unequal length is refused', () => {
+  it('with lines of unequal length is rejected', () => {
     assert.equal(reasonOf('1\t2\n3\n', { format }), 'line 2 has 1 value, where line 1 has 2')
   })
 
-  it('loses the last line when the object goes on', () => {
+  it('loses the last line when the object continues', () => {
     assert.deepEqual(cellsOf('1\t2\n3\t4\\', { format, isWhole: false }), [['1', '2']])
     assert.deepEqual(cellsOf('1\t2\r\n3\t4', { format }), [
       ['1', '2'],
@@ -201,13 +201,13 @@ describe('TabSeparated', () => {
     ])
   })
 
-  it('comes out as it went in', () => {
+  it('is decoded as it was encoded', () => {
     const escaped = (cell: string): string =>
       cell.replaceAll(/[\\\t\n\r]/g, (character) => `\\${{ '\\': '\\', '\t': 't', '\n': 'n', '\r': 'r' }[character]}`)
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.string({ unit: 'binary' }), fc.string()), { minLength: 1 }), (rows) => {
         const text = rows.map((row) => row.map(escaped).join('\t')).join('\n')
-        // Not at the very beginning, where a mark of the byte order would be skipped.
+        // Not at the start, where a byte order mark would be skipped.
         assert.deepEqual(cellsOf(`a\tb\n${text}\n`, { format }), [['a', 'b'], ...rows])
       }),
     )

@@ -1,19 +1,19 @@
-// CSV and TabSeparated, as the engine reads them. Works on bytes (as characters of one byte each), since the engine does not ask
-// for UTF-8 either: a value that is none is given as bytes.
+// Decodes CSV and TabSeparated like the engine. Works on bytes (as Latin-1 characters), because the engine does not require UTF-8:
+// a value that is not valid UTF-8 is returned as bytes.
 import { Buffer, isUtf8 } from 'node:buffer'
-import type { Row, SourceField } from '../../sources/source.ts'
+import type { Row, SourceField } from '../../source-shapes/probe.ts'
 import { type Decoded, excerptOf, type ObjectDecoding, type ObjectStart, Undecodable } from './decode.ts'
 import { inferFieldsOfText } from './infer-fields.ts'
 
-/** More than any table has: then the delimiter is not what it is said to be. */
+/** With more, the delimiter is wrong. */
 export const maxColumns = 10_000
 
-/** Null stands for the value NULL. */
+/** Null is NULL. */
 type Cells = (string | null)[]
 
 interface Line {
   cells: Cells
-  /** The line that it begins in, counted from 1; quoted values may go over several. */
+  /** The line that it starts in, counted from 1; quoted values may span several. */
   number: number
 }
 
@@ -44,7 +44,7 @@ export function refuseUtf16([first, second]: Uint8Array): void {
 
 const untypedField = (name: string): SourceField => ({ name, type: 'String', isOptional: false })
 
-// The engine lets a line end with one more delimiter.
+// The engine accepts a trailing delimiter.
 function namesIn({ cells, number }: Line): string[] {
   const isClosed = cells.length > 1 && cells.at(-1) === ''
   const names = new Set<string>()
@@ -71,13 +71,13 @@ function cellValue(cell: string | null): string | Uint8Array | null {
   return isUtf8(bytes) ? bytes.toString('utf8') : new Uint8Array(bytes)
 }
 
-/** A value, and where it ends: at a delimiter, at the end of a line or at the end of the text. */
+/** A value and its end: a delimiter, the end of the line or the end of the text. */
 interface Cell {
   value: string | null
   end: number
-  /** What stands at its end. */
+  /** What follows. */
   before: 'cell' | 'line' | 'nothing'
-  /** Where the next cell or line begins. */
+  /** Start of the next cell or line. */
   next: number
 }
 
@@ -116,7 +116,7 @@ function readLines(text: string, { readCell, isWhole, maxLines }: ReadOptions): 
   return lines
 }
 
-/** Where nothing but ends of lines follows. */
+/** End of the text without trailing line breaks. */
 function endOfLines(text: string): number {
   let end = text.length
   while (text[end - 1] === '\n' || text[end - 1] === '\r') end--
@@ -129,7 +129,7 @@ function countOf(text: string, character: string, start: number, end: number): n
   return count
 }
 
-/** What follows at `end`: the delimiter, the end of the line or of the text; undefined for anything else. */
+/** The delimiter, or the end of line or text, at `end`; undefined for other characters. */
 function boundaryAt(text: string, end: number, delimiter: string): Pick<Cell, 'before' | 'next'> | undefined {
   if (end >= text.length) return { before: 'nothing', next: text.length }
   if (text.startsWith(delimiter, end)) return { before: 'cell', next: end + delimiter.length }
@@ -153,7 +153,7 @@ function csvCellReader(delimiterText: string): CellReader {
       const quoted = readQuoted(text, at + 1, quote)
       const boundary = quoted && boundaryAt(text, skipSpaces(text, quoted.end), delimiter)
       if (quoted && boundary) return { ...quoted, ...boundary }
-      // A text may begin with an apostrophe.
+      // An unquoted text may begin with an apostrophe.
       if (quote === '"') return quoted ? 'text after quote' : 'unclosed'
     }
     return readPlain(text, at, delimiter)

@@ -1,7 +1,7 @@
-// The value at a dotted path: a field that has the whole path as its name wins, then the shortest name that leads to one. A probe
-// and a running pipe must find the same.
+// Finds the value at a dotted path. A field with the whole path as its name has priority, then the shortest first name that leads
+// to a value. A probe and a running pipe must return the same.
 
-/** `memberOf` gives what a holder has under a name; undefined when it holds nothing, or not that. */
+/** `memberOf` returns the member with a name; undefined when there is no such member. */
 export function findByPath<Value>(
   holder: Value,
   path: string,
@@ -17,7 +17,7 @@ export function findByPath<Value>(
   return undefined
 }
 
-/** In a row that was decoded. */
+/** For a decoded row. */
 export function findInRow(row: unknown, path: string): unknown {
   return findByPath<unknown>(row, path, memberOf)
 }

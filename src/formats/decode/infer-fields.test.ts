@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { inferFields, inferFieldsOfText } from './infer-fields.ts'
 
-/** The type of a field that has these values; undefined is a record without it. */
+/** The type of a field with these values; undefined: a record without the field. */
 function typeOf(...values: unknown[]): string {
   const rows = values.map((value) => (value === undefined ? {} : { a: value }))
   return inferFields(rows)[0]!.type
@@ -11,7 +11,7 @@ function typeOf(...values: unknown[]): string {
 const typeOfText = (...values: (string | null)[]): string => inferFieldsOfText(values.map((a) => ({ a })))[0]!.type
 
 describe('the type of a field', () => {
-  it('holds all of its values', () => {
+  it('can store all values', () => {
     for (const [values, type] of [
       [[true, false], 'Bool'],
       [[1, -2], 'Int64'],
@@ -40,7 +40,7 @@ describe('the type of a field', () => {
     }
   })
 
-  it('is a date or a timestamp when every text is one that exists and that the engine can hold', () => {
+  it('is a date or a timestamp when every text is a valid one in the range of the engine', () => {
     for (const [values, type] of [
       [['2024-02-29', '1900-01-01'], 'Date32'],
       [['2023-02-29'], 'String'],
@@ -62,7 +62,7 @@ describe('the type of a field', () => {
     }
   })
 
-  it('is a list of what all elements have in common', () => {
+  it('is a list of the common type of all elements', () => {
     for (const [values, type] of [
       [[[1, 2], [3.5]], 'Array(Float64)'],
       [[[]], 'Array(String)'],
@@ -90,7 +90,7 @@ describe('the type of a field', () => {
     assert.deepEqual(inferFields([]), [])
   })
 
-  it('of text is recognised in it', () => {
+  it('is recognized in text', () => {
     for (const [values, type] of [
       [['1', '-2', '+3'], 'Int64'],
       [['1', ''], 'Nullable(Int64)'],
@@ -130,7 +130,7 @@ describe('the type of a field', () => {
     )
   })
 
-  it('of integers holds each of them', () => {
+  it('of integers can store each of them', () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: -(2n ** 100n), max: 2n ** 100n }), { minLength: 1 }), (values) => {
         const [, unsigned, bits] = /^(U?)Int(\d+)$/.exec(typeOf(...values)) ?? assert.fail(typeOf(...values))
@@ -150,7 +150,7 @@ describe('the type of a field', () => {
         ]),
       ),
     )
-    // Of the processor, which tests may have to share; and not with what is compiled meanwhile.
+    // CPU time, because tests may share the processor; the shortest run, without compilation.
     let leastMs = Infinity
     for (let run = 0; run < 20 && leastMs >= 50; run++) {
       const before = process.cpuUsage()

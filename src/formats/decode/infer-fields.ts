@@ -1,7 +1,7 @@
-// Which type of the engine holds all values of a field that were seen. An object is a String: it is kept as its JSON text,
-// since later records may have other keys. A text that is a UUID stays a String: nothing says that all will be.
+// Infers a type of the engine for all sampled values of a field. An object becomes a String with JSON text, because later records
+// may have other keys. A UUID becomes a String, because later values may not be UUIDs.
 
-import type { Row, SourceField } from '../../sources/source.ts'
+import type { Row, SourceField } from '../../source-shapes/probe.ts'
 import { calendarText } from './calendar-text.ts'
 
 /** Fields in the order in which they first appear. */
@@ -11,14 +11,14 @@ export function inferFields(rows: Row[]): SourceField[] {
 
 const fractions = new WeakMap<Row, string[]>()
 
-/** Says of a row which of its fields had a fraction, even if nothing of it is left: 1.0 is an integer for JavaScript alone. */
+/** Records which fields of a row had a fraction: in JavaScript, 1.0 is an integer. */
 export function noteFractions(row: Row, names: string[]): void {
   fractions.set(row, names)
 }
 
 /**
- * The same for formats that have nothing but text: numbers, truth values, dates and timestamps are recognised in it. An empty
- * text counts as missing, unless the field is text after all.
+ * For text formats: recognizes numbers, booleans, dates and timestamps. An empty text counts as missing, unless the field is a
+ * String.
  */
 export function inferFieldsOfText(rows: Row[]): SourceField[] {
   return infer(rows, observeText)
@@ -52,18 +52,18 @@ function infer(rows: Row[], observeValue: Observe): SourceField[] {
 
 type Kind = 'bool' | 'number' | 'date' | 'timestamp' | 'list' | 'text'
 
-/** What is known of the values of one field, or of the elements of its lists. */
+/** Statistics of the values of one field, or of the elements of its lists. */
 interface Values {
-  /** Those that are neither null nor an empty text which may stand for null. */
+  /** Values that are neither null nor an empty text that may mean null. */
   count: number
   empty: number
   nulls: number
-  /** Of all of them; text when they differ. */
+  /** Common kind; text when they differ. */
   kind: Kind | undefined
   hasFraction: boolean
   smallest: bigint | number
   largest: bigint | number
-  /** Of the seconds of timestamps. */
+  /** Fractional digits of timestamps. */
   digits: number
   hasZone: boolean
   elements: Values | undefined
@@ -117,7 +117,7 @@ function observe(values: Values, value: unknown): void {
   if (value === null || value === undefined) values.nulls++
   else if (typeof value === 'boolean') add(values, 'bool')
   else if (typeof value === 'string') addCalendarText(values, value)
-  // Beyond 2^53 a number is an approximation, whatever it was before.
+  // Above 2^53, a number is not exact.
   else if (typeof value === 'bigint' || Number.isSafeInteger(value)) addInteger(values, value as bigint | number)
   else if (typeof value === 'number') addFraction(values)
   else if (Array.isArray(value)) observeList(values, value)

@@ -11,7 +11,7 @@ const decodeJsonRecords = (records: Uint8Array[], maxRows = 100) => decodeRecord
 const linesOf = (text: string, { isWhole = true, maxRows = 100 } = {}) =>
   decodeJsonLines({ bytes: bytesOf(text), isWhole }, maxRows)
 
-/** As JSON.parse alone would have it. */
+/** The result of plain JSON.parse. */
 const asJson = (rows: unknown): unknown =>
   JSON.parse(JSON.stringify(rows, (_key, value) => (typeof value === 'bigint' ? Number(value) : value)))
 
@@ -58,7 +58,7 @@ describe('JSON records', () => {
     )
   })
 
-  it('have huge numbers as text, without the time to count them', () => {
+  it('return huge numbers as text, in little time', () => {
     const digits = '9'.repeat(500_000)
     const startedAtMs = performance.now()
     const { rows } = decodeJsonRecords(recordsOf(`{"a":${digits},"b":1e999}`))
@@ -66,7 +66,7 @@ describe('JSON records', () => {
     assert.ok(performance.now() - startedAtMs < 2000)
   })
 
-  it('have a number with a fraction of nothing as a number with a fraction', () => {
+  it('treat a number with a fraction of zero as a number with a fraction', () => {
     const { rows } = decodeJsonRecords(
       recordsOf('{"a":1.0,"b":1,"c":null,"d":{"b":1.0}}', '{"a":2,"b":2,"c":1e2,"d":{}}'),
     )
@@ -76,14 +76,14 @@ describe('JSON records', () => {
     )
   })
 
-  it('have a key __proto__ like any other', () => {
+  it('accept a key __proto__', () => {
     const { rows } = decodeJsonRecords(recordsOf('{"__proto__":{"isAdmin":true}}'))
     assert.deepEqual(Object.keys(rows[0]!), ['__proto__'])
     assert.equal((rows[0] as { isAdmin?: boolean }).isAdmin, undefined)
     assert.equal(inferFields(rows)[0]?.name, '__proto__')
   })
 
-  it('that are something else are refused with their number and their beginning', () => {
+  it('that are not JSON objects are rejected with their number and start', () => {
     const good = '{"a":1}'
     for (const [record, reason] of [
       ['<xml version="1.0">', 'record 2 is not a JSON object: it begins with "<xml version=\\"1.0\\">"'],
@@ -112,14 +112,14 @@ describe('JSON records', () => {
     }
   })
 
-  it('that are not UTF-8 are refused', () => {
+  it('that are not UTF-8 are rejected', () => {
     assert.equal(
       reasonOf(() => decodeJsonRecords([Uint8Array.of(0x7b, 0xff, 0x7d)])),
       'record 1 is not UTF-8 text',
     )
   })
 
-  it('that are nested without end are refused, and do not end the process', () => {
+  it('that are nested too deeply are rejected, and do not crash the process', () => {
     const deep = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`
     assert.equal(decodeJsonRecords(recordsOf(deep(999))).rows.length, 1)
     assert.equal(
@@ -130,7 +130,7 @@ describe('JSON records', () => {
 })
 
 describe('JSON records that hold too much', () => {
-  it('are read up to the most rows that are asked for', () => {
+  it('are read up to the requested rows', () => {
     const { rows } = decodeJsonRecords(recordsOf('{"a":1}{"a":2}', '{"a":3}'.repeat(1000), '<not json>'), 5)
     assert.deepEqual(
       rows.map(({ a }) => a),
@@ -138,13 +138,13 @@ describe('JSON records that hold too much', () => {
     )
   })
 
-  it('are read up to the most values that a sample may have', () => {
+  it('are read up to the maximum number of values of a sample', () => {
     const long = `{"a":[${'0,'.repeat(30_000)}0]}`
     assert.equal(decodeJsonRecords(recordsOf(long, long, '<not json>')).rows.length, 1)
     assert.equal(linesOf(`{}\n${long}\n${long}\n`).rows.length, 2)
   })
 
-  it('are refused when the first row is already too much', () => {
+  it('are rejected when the first row exceeds the budget', () => {
     const longer = `{"a":[${'0,'.repeat(60_000)}0]}`
     const startedAtMs = performance.now()
     assert.equal(
@@ -158,7 +158,7 @@ describe('JSON records that hold too much', () => {
     )
   })
 
-  it('are left out when they are too large for a sample, and the others are read', () => {
+  it('are skipped when they are too large for a sample, and the others are read', () => {
     const large = Buffer.alloc(9 * 1024 * 1024, ' ')
     large.write('{"a":"large"}')
     const { rows } = decodeJsonRecords([Buffer.concat([large, large]), ...recordsOf('{"a":1}'), large, large])
@@ -172,7 +172,7 @@ describe('JSON records that hold too much', () => {
 })
 
 describe('JSON lines', () => {
-  it('are read up to the most that is asked for', () => {
+  it('are read up to the requested rows', () => {
     assert.deepEqual(linesOf('\ufeff{"a":1}\r\n\r\n{"a":2}\n{"a":3}\n<not json>', { maxRows: 3 }).rows, [
       { a: 1 },
       { a: 2 },
@@ -185,14 +185,14 @@ describe('JSON lines', () => {
     assert.deepEqual(linesOf('[{"a":1},{"a":2},{"a"', { isWhole: false }).rows, [{ a: 1 }, { a: 2 }])
   })
 
-  it('lose the last one when the object goes on', () => {
+  it('lose the last one when the object continues', () => {
     assert.deepEqual(linesOf('{"a":1}\n{"a":"ä', { isWhole: false }).rows, [{ a: 1 }])
     const inCharacter = bytesOf('{"a":1}\n{"a":"ä').slice(0, -1)
     assert.deepEqual(decodeJsonLines({ bytes: inCharacter, isWhole: false }, 10).rows, [{ a: 1 }])
     assert.deepEqual(linesOf('{"a":1}\n{\n"a": [\n{"b":1}\n', { isWhole: false }).rows, [{ a: 1 }])
   })
 
-  it('are refused with the number of the line', () => {
+  it('are rejected with the line number', () => {
     assert.match(
       reasonOf(() => linesOf('{"a":1}\n{"a":2}\nid,name\n')),
       /^line 3 is not a JSON object: it begins with "id,name"$/,
@@ -212,19 +212,19 @@ describe('JSON lines', () => {
     )
   })
 
-  it('are refused when not even the first one fits', () => {
+  it('are rejected when the first one is incomplete', () => {
     assert.match(
       reasonOf(() => linesOf(`{"a":"${'x'.repeat(1000)}`, { isWhole: false })),
       /first JSON object is longer than the 1006 bytes/,
     )
   })
 
-  it('of an empty object are none', () => {
+  it('of an empty object are an empty list', () => {
     assert.deepEqual(linesOf(''), { rows: [] })
     assert.deepEqual(linesOf('[]\n').rows, [])
   })
 
-  it('come out as they went in, wherever they are cut', () => {
+  it('are decoded as they were encoded, for any truncation', () => {
     const row = fc.dictionary(fc.string(), fc.jsonValue())
     fc.assert(
       fc.property(fc.array(row, { minLength: 1, maxLength: 5 }), fc.nat(), (rows, cutAt) => {

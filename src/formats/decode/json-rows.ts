@@ -1,29 +1,29 @@
-// JSON objects, as the engine's JSONEachRow takes them: one per record, one per line, or one after the other, with or without
-// commas and a list around them. No digit of an integer is lost.
+// JSON objects in the forms that JSONEachRow accepts: one per record, one per line, or in sequence, with or without commas and
+// enclosing list. Integers keep all digits.
 import { isUtf8 } from 'node:buffer'
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { type Decoded, excerptOf, type ObjectStart, Undecodable } from './decode.ts'
 import { noteFractions } from './infer-fields.ts'
 import type { SampleBudget } from './sample-budget.ts'
 
-/** The engine refuses what is deeper. */
+/** Limit of the engine. */
 const maxDepth = 1000
 /** No integer type of the engine has more. */
 const maxIntegerDigits = 78
 
-/** Less than other formats may have: to keep the digits of numbers, each value is looked at twice. */
+/** Less than for other formats: each value is processed twice to keep the digits of numbers. */
 const newJsonBudget = (): SampleBudget => ({ values: 50_000, unpackedBytes: 16 * 1024 * 1024 })
 
-/** A record may hold any number of rows. What is after the last row that is wanted is not looked at, nor are records that are too large. */
+/** A record may have any number of rows. Stops after `maxRows`, and skips records that are too large. */
 export function decodeJsonRecords(records: Uint8Array[], maxRows: number): Decoded {
   const rows: Row[] = []
   const budget = newJsonBudget()
   for (const [index, bytes] of records.entries()) {
-    const place = `record ${index + 1}`
+    const which = `record ${index + 1}`
     if (bytes.length > budget.unpackedBytes) continue
     budget.unpackedBytes -= bytes.length
-    if (!isUtf8(bytes)) throw new Undecodable(`${place} is not UTF-8 text`)
-    const options = { placeOf: () => place, mayBeCut: false, maxRows, budget }
+    if (!isUtf8(bytes)) throw new Undecodable(`${which} is not UTF-8 text`)
+    const options = { describePosition: () => which, mayBeCut: false, maxRows, budget }
     if (parseRows(textOf(bytes), options, rows) === 'enough') break
   }
   return { rows }
@@ -33,20 +33,20 @@ export function decodeJsonLines({ bytes, isWhole }: ObjectStart, maxRows: number
   const text = textOf(bytes)
   if (text.includes('\ufffd')) refuseBrokenText(bytes, isWhole)
   const rows: Row[] = []
-  const placeOf = (at: number): string => `line ${lineAt(text, at)}`
-  parseRows(text, { placeOf, mayBeCut: !isWhole, maxRows, budget: newJsonBudget() }, rows)
+  const describePosition = (at: number): string => `line ${lineAt(text, at)}`
+  parseRows(text, { describePosition, mayBeCut: !isWhole, maxRows, budget: newJsonBudget() }, rows)
   if (rows.length === 0 && !isWhole && maxRows > 0) {
     throw new Undecodable(`the first JSON object is longer than the ${bytes.length} bytes that are read of an object`)
   }
   return { rows }
 }
 
-/** Without the mark of the byte order, and with a replacement character for what is not UTF-8. */
+/** Without byte order mark; invalid UTF-8 becomes a replacement character. */
 function textOf(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes)
 }
 
-/** A replacement character may stand in the text itself, or for the character in which it was cut. */
+/** A replacement character may be part of the text, or result from the cut. */
 function refuseBrokenText(bytes: Uint8Array, isWhole: boolean): void {
   let line = 1
   for (let start = 0; start < bytes.length; line++) {
@@ -66,37 +66,39 @@ function lineAt(text: string, at: number): number {
 }
 
 interface ParseOptions {
-  /** Where in the data a position of the text is, for people. */
-  placeOf(at: number): string
-  /** The text may end in the middle of an object, which is then left out. */
+  /** Position in the data, for messages. */
+  describePosition(at: number): string
+  /** An incomplete object at the end is skipped. */
   mayBeCut: boolean
   maxRows: number
   budget: SampleBudget
 }
 
-/** Adds to the rows: all that the text has, or as many as a sample may have. */
+/** Adds all rows of the text, or as many as a sample may have. */
 function parseRows(text: string, options: ParseOptions, rows: Row[]): 'all' | 'enough' {
-  const { placeOf, mayBeCut, maxRows, budget } = options
+  const { describePosition, mayBeCut, maxRows, budget } = options
   let at = skip(text, 0, whitespace)
   if (text[at] === '[') at++
   for (at = skip(text, at, between); at < text.length && rows.length < maxRows; at = skip(text, at, between)) {
     if (text[at] !== '{') {
       const isEndOfList = text[at] === ']' && skip(text, at + 1, between) === text.length
       if (isEndOfList) return 'all'
-      throw new Undecodable(`${placeOf(at)} is not a JSON object: it begins with ${excerptAt(text, at)}`)
+      throw new Undecodable(`${describePosition(at)} is not a JSON object: it begins with ${excerptAt(text, at)}`)
     }
     const end = endOfObject(text, at, budget)
     if (end === 'too much') {
       if (rows.length > 0) return 'enough'
-      throw new Undecodable(`${placeOf(at)} holds more values than a sample may have`)
+      throw new Undecodable(`${describePosition(at)} holds more values than a sample may have`)
     }
-    if (end === 'too deep') throw new Undecodable(`${placeOf(at)} is nested deeper than ${maxDepth} levels`)
+    if (end === 'too deep') throw new Undecodable(`${describePosition(at)} is nested deeper than ${maxDepth} levels`)
     if (end === undefined) {
       if (mayBeCut && !isFollowedByObject(text, at, budget)) return 'all'
-      throw new Undecodable(`${placeOf(at)} is a JSON object without its end: it begins with ${excerptAt(text, at)}`)
+      throw new Undecodable(
+        `${describePosition(at)} is a JSON object without its end: it begins with ${excerptAt(text, at)}`,
+      )
     }
     const row = parseRow(text.slice(at, end))
-    if (!row) throw new Undecodable(`${placeOf(at)} is not valid JSON: it begins with ${excerptAt(text, at)}`)
+    if (!row) throw new Undecodable(`${describePosition(at)} is not valid JSON: it begins with ${excerptAt(text, at)}`)
     rows.push(row)
     at = end
   }
@@ -142,7 +144,7 @@ function excerptAt(text: string, at: number): string {
   return excerptOf(text.slice(at, at + 100).split('\n', 1)[0] ?? '')
 }
 
-/** Where the object that begins at `start` ends; undefined when the text ends before. Its values are spent before they are made. */
+/** End of the object at `start`; undefined when the text ends before. Spends the budget before values are created. */
 function endOfObject(text: string, start: number, budget: SampleBudget): number | 'too deep' | 'too much' | undefined {
   let depth = 0
   for (let at = start; at < text.length; at++) {
@@ -162,7 +164,7 @@ function endOfObject(text: string, start: number, budget: SampleBudget): number 
   return undefined
 }
 
-/** Where the closing quote is; -1 when there is none. */
+/** Index of the closing quote, or -1. */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let backslashes = 0
@@ -172,7 +174,7 @@ function endOfString(text: string, start: number): number {
   return -1
 }
 
-/** Whether the next line is an object of its own: then the one at `start` is broken, not cut. */
+/** Whether the next line is a complete object: then the one at `start` is invalid, not cut. */
 function isFollowedByObject(text: string, start: number, budget: SampleBudget): boolean {
   const newline = text.indexOf('\n', start)
   if (newline === -1 || /[[{:,]\s*$/.test(text.slice(Math.max(start, newline - 10), newline))) return false

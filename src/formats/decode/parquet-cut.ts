@@ -1,16 +1,16 @@
-// What is given of the rows of a Parquet object: long texts and lists are cut, and the rows end when they hold enough. A file of
-// some kilobytes can hold gigabytes, since it has a value once that is in every row; the rows have it as often as it is in them.
+// Limits the rows of a Parquet sample: long texts and lists are truncated, and rows end when the budget is spent. A file of a few
+// kilobytes can expand to gigabytes, because dictionary encoding stores a repeated value once.
 
-import type { Row, SourceField } from '../../sources/source.ts'
+import type { Row, SourceField } from '../../source-shapes/probe.ts'
 import { Undecodable } from './decode.ts'
 import { BudgetSpent, type SampleBudget, spendBytes, spendValues } from './sample-budget.ts'
 
 const maxTextLength = 16 * 1024
 const maxListLength = 1000
-/** More than a struct has; a map may have any number. */
+/** Limit for maps; structs have fewer. */
 const maxEntries = 10_000
 
-/** For the rows, when the fields are paid for. */
+/** Budget for the rows, after the fields have been deducted. */
 export function sampleBudgetOf(fields: SourceField[]): SampleBudget {
   const budget = { values: 200_000, unpackedBytes: 16 * 1024 * 1024 }
   try {
@@ -63,7 +63,7 @@ function cutValue(value: unknown, budget: SampleBudget): unknown {
 function cutText(text: string, budget: SampleBudget): string {
   const cut = text.slice(0, maxTextLength)
   spendBytes(budget, cut.length)
-  // Not in the middle of a character.
+  // Not within a surrogate pair.
   const isSplit = cut.length < text.length && /[\ud800-\udbff]$/.test(cut.slice(-1))
   return isSplit ? cut.slice(0, -1) : cut
 }

@@ -1,5 +1,5 @@
-// The first rows of a Parquet object, and its columns as its schema declares them. Of an object of any size it reads the footer
-// and the first pages of each column. Runs in a process of its own: the library trusts what it reads.
+// Decodes the first rows of a Parquet object, with the columns of its schema. Reads only the footer and the first pages of each
+// column. Runs in a separate process, because the library does not validate its input.
 import { Buffer } from 'node:buffer'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import {
@@ -12,7 +12,7 @@ import {
   type SchemaTree,
 } from 'hyparquet'
 import { compressors as libraryCompressors } from 'hyparquet-compressors'
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { compressionOf, decompress } from './compression.ts'
 import { type Compression, type Decoded, excerptOf, type ObjectBytes, Undecodable } from './decode.ts'
 import { cutRow, sampleBudgetOf } from './parquet-cut.ts'
@@ -31,17 +31,17 @@ const maxCompressedBytes = 64 * 1024 * 1024
 const maxRowGroups = 8
 const maxSchemaDepth = 100
 const columnsAtOnce = 8
-/** Row groups that are smaller are read at once, larger ones in pieces. */
+/** Smaller row groups are read with one request. */
 const smallGroupBytes = 1024 * 1024
 
-// Those of Node are quicker, and never give more than they are asked for.
+// Node's decompressors are faster, and limit the size of their output.
 const decompressors: Compressors = {
   ...libraryCompressors,
   GZIP: (input, outputLength) => gunzipSync(input, { maxOutputLength: outputLength }),
   BROTLI: (input, outputLength) => brotliDecompressSync(input, { maxOutputLength: outputLength }),
   ZSTD: (input, outputLength) => zstdDecompressSync(input, { maxOutputLength: outputLength }),
 }
-// A page of nulls has nothing in it, which not every method can decompress.
+// A page of nulls is empty, which not every codec can decompress.
 const compressors: Compressors = Object.fromEntries(
   Object.entries(decompressors).map(([codec, decompressPage]) => [
     codec,
@@ -60,17 +60,17 @@ export async function firstRows(object: ObjectBytes, compression: Compression, m
   const rows: Row[] = []
   const groups = metadata.row_groups.filter(({ num_rows }) => num_rows > 0)
   for (const group of groups.slice(0, maxRowGroups)) {
-    const wanted = Math.min(maxRows - rows.length, Number(group.num_rows))
-    if (wanted <= 0) break
+    const rowCount = Math.min(maxRows - rows.length, Number(group.num_rows))
+    if (rowCount <= 0) break
     const readGroup = await groupReader(read, sizeBytes, group)
     const chunks = Map.groupBy(group.columns, ({ meta_data }) => meta_data?.path_in_schema[0])
-    const values = await mapInTurns(columns, columnsAtOnce, ({ name, column, reading }) =>
-      readColumn(readGroup, { metadata, group, chunks: chunks.get(name) ?? [], column, reading, wanted }),
+    const values = await mapConcurrently(columns, columnsAtOnce, ({ name, column, reading }) =>
+      readColumn(readGroup, { metadata, group, chunks: chunks.get(name) ?? [], column, reading, rowCount }),
     )
-    const complete = values.reduce((least, { length }) => Math.min(least, length), wanted)
+    const complete = values.reduce((least, { length }) => Math.min(least, length), rowCount)
     for (let index = 0; index < complete; index++) {
       const row = cutRow(
-        columns.map(({ name }, place) => [name, values[place]?.[index] ?? null]),
+        columns.map(({ name }, columnIndex) => [name, values[columnIndex]?.[index] ?? null]),
         budget,
       )
       if (!row && rows.length === 0)
@@ -78,12 +78,12 @@ export async function firstRows(object: ObjectBytes, compression: Compression, m
       if (!row) return { rows, fields }
       rows.push(row)
     }
-    if (complete < wanted) break
+    if (complete < rowCount) break
   }
   return { rows, fields }
 }
 
-/** The Parquet object itself, without what was compressed around it. */
+/** The Parquet object without outer compression. */
 async function bareObject(object: ObjectBytes, compression: Compression): Promise<{ read: Read; sizeBytes: number }> {
   const { key, sizeBytes } = object
   const first = await object.read(0, Math.min(sizeBytes, 20))
@@ -110,7 +110,7 @@ async function bareObject(object: ObjectBytes, compression: Compression): Promis
 }
 
 function schemaOf(metadata: FileMetaData): SchemaTree {
-  // Some writers annotate groups in the new way only, and the library looks at the old one.
+  // Some writers set only the logical type of groups; the library reads only the converted type.
   for (const element of metadata.schema) {
     if (typeof element.name !== 'string') throw damaged('schema')
     const group = element.logical_type?.type
@@ -137,15 +137,15 @@ function depthOf({ schema }: FileMetaData): number {
 }
 
 async function groupReader(read: Read, sizeBytes: number, group: RowGroup): Promise<Read> {
-  const places = group.columns.map((chunk) => placeOf(chunk, sizeBytes))
-  const startByte = places.reduce((least, place) => Math.min(least, place.startByte), sizeBytes)
-  const endByte = places.reduce((most, place) => Math.max(most, place.endByte), 0)
+  const ranges = group.columns.map((chunk) => rangeOf(chunk, sizeBytes))
+  const startByte = ranges.reduce((least, range) => Math.min(least, range.startByte), sizeBytes)
+  const endByte = ranges.reduce((most, range) => Math.max(most, range.endByte), 0)
   if (endByte - startByte > smallGroupBytes) return read
   const bytes = await read(startByte, endByte)
   return async (start, end) => bytes.subarray(start - startByte, end - startByte)
 }
 
-function placeOf({ meta_data, file_path }: ColumnChunk, sizeBytes = Number.POSITIVE_INFINITY): ChunkRange {
+function rangeOf({ meta_data, file_path }: ColumnChunk, sizeBytes = Number.POSITIVE_INFINITY): ChunkRange {
   if (file_path) throw new Undecodable('the Parquet object has its data in other files')
   if (!meta_data) throw new Undecodable('the Parquet object has columns that are encrypted')
   const startByte = Number(meta_data.dictionary_page_offset || meta_data.data_page_offset)
@@ -154,28 +154,28 @@ function placeOf({ meta_data, file_path }: ColumnChunk, sizeBytes = Number.POSIT
   return { startByte, endByte }
 }
 
-interface WantedColumn {
+interface ColumnRequest {
   metadata: FileMetaData
   group: RowGroup
-  /** Of this column: one for each of its leaves. */
+  /** One for each leaf of the column. */
   chunks: ColumnChunk[]
   column: SchemaTree
   reading: ColumnReading
-  wanted: number
+  rowCount: number
 }
 
-/** The first values of a column of a row group; fewer than wanted when its pages do not tell how many they have. */
+/** The first values of a column of a row group; may be fewer than `rowCount` when its pages have no row count. */
 async function readColumn(
   read: Read,
-  { metadata, group, chunks, column, reading, wanted }: WantedColumn,
+  { metadata, group, chunks, column, reading, rowCount }: ColumnRequest,
 ): Promise<unknown[]> {
   const { name, repetition_type } = column.element
-  if (chunks.length === 0) return Array(wanted).fill(null)
+  if (chunks.length === 0) return Array(rowCount).fill(null)
   const isFlat = column.children.length === 0 && repetition_type !== 'REPEATED'
   const pieces = await Promise.all(
     chunks.map((chunk) => {
       const valuesPerRow = Number(chunk.meta_data?.num_values ?? 0) / Number(group.num_rows)
-      return readFirstPages(read, placeOf(chunk), { rows: wanted, isFlat, valuesPerRow })
+      return readFirstPages(read, rangeOf(chunk), { rows: rowCount, isFlat, valuesPerRow })
     }),
   )
   let offset = 0
@@ -194,16 +194,16 @@ async function readColumn(
     },
     name,
     reading,
-    wanted,
+    rowCount,
   })
-  // The last row of a list that is cut may have elements in the page that was not read.
-  const isCut = !isFlat && values.length < wanted && pieces.some((piece) => piece.isCut)
+  // The last row of a list may continue in the next page, which was not read.
+  const isCut = !isFlat && values.length < rowCount && pieces.some((piece) => piece.isCut)
   return isCut && values.length > 1 ? values.slice(0, -1) : values
 }
 
 async function decodeColumn(
   bytes: Uint8Array,
-  { metadata, name, reading, wanted }: Pick<WantedColumn, 'metadata' | 'reading' | 'wanted'> & { name: string },
+  { metadata, name, reading, rowCount }: Pick<ColumnRequest, 'metadata' | 'reading' | 'rowCount'> & { name: string },
 ): Promise<unknown[]> {
   const values: unknown[] = []
   try {
@@ -211,13 +211,13 @@ async function decodeColumn(
       file: arrayBufferOf(bytes),
       metadata,
       columns: [name],
-      rowEnd: wanted,
+      rowEnd: rowCount,
       compressors,
       parsers: storedValues,
       utf8: false,
       geoparquet: false,
       onChunk: ({ columnData }) => {
-        for (let index = 0; index < columnData.length && values.length < wanted; index++)
+        for (let index = 0; index < columnData.length && values.length < rowCount; index++)
           values.push(reading.toValue(columnData[index]))
       },
     })
@@ -227,8 +227,8 @@ async function decodeColumn(
   return values
 }
 
-/** As Promise.all of a map, with so many at a time; none is begun after one has failed. */
-async function mapInTurns<Item, Result>(
+/** Like Promise.all of a map, with limited concurrency; starts no more calls after a failure. */
+async function mapConcurrently<Item, Result>(
   items: Item[],
   atOnce: number,
   each: (item: Item) => Promise<Result>,

@@ -1,5 +1,5 @@
-// Finds in a Parquet object what a few rows need: its footer, and the first pages of each column. Whatever the bytes claim,
-// only limited pieces are read, and nothing reaches the library that could make it take more memory than they have.
+// Reads the footer of a Parquet object and the first pages of each column. Sizes in the file are untrusted: reads are limited, and
+// the library only gets input that cannot make it allocate more memory than the input has.
 import { Buffer } from 'node:buffer'
 import { type FileMetaData, parquetMetadata } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
@@ -13,13 +13,13 @@ const maxFooterBytes = 16 * mebibyte
 const firstPageBytes = 64 * 1024
 const maxPageBytes = 64 * mebibyte
 const maxPageValues = 8_000_000
-/** Of a column whose pages do not tell how many rows they have. */
+/** For a column whose pages have no row count. */
 const maxUncountedBytes = 8 * mebibyte
 
 export const damaged = (what: string): Undecodable =>
   new Undecodable(`the ${what} of the Parquet object cannot be read`)
 
-/** Values that the library would convert come as they are stored. */
+/** Disables conversions of the library. */
 export const storedValues = {
   timestampFromNanoseconds: (nanoseconds: bigint) => nanoseconds,
   timestampFromMilliseconds: (milliseconds: bigint) => milliseconds,
@@ -54,11 +54,11 @@ export interface ChunkRange {
   endByte: number
 }
 
-export interface WantedPages {
+export interface PageRequest {
   rows: number
   /** Each value is a row. */
   isFlat: boolean
-  /** Of the whole chunk; tells how many values a row has where pages do not. */
+  /** Average of the chunk, used where pages have no row count. */
   valuesPerRow: number
 }
 
@@ -66,7 +66,7 @@ export interface WantedPages {
 export async function readFirstPages(
   read: Read,
   { startByte, endByte }: ChunkRange,
-  { rows, isFlat, valuesPerRow }: WantedPages,
+  { rows, isFlat, valuesPerRow }: PageRequest,
 ): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   const sizeBytes = endByte - startByte
   let bytes = await read(startByte, startByte + Math.min(sizeBytes, firstPageBytes))
@@ -95,11 +95,11 @@ export async function readFirstPages(
 interface Page {
   end: number
   values: number
-  /** Only pages of the second version tell. */
+  /** Only in data pages of version 2. */
   rows: number | undefined
 }
 
-/** Undefined when the header goes on after these bytes. */
+/** Undefined when the header is incomplete. */
 function pageAt(bytes: Uint8Array, start: number): Page | undefined {
   const headerEnd = endOfStruct(bytes, start)
   if (headerEnd === undefined) return undefined
@@ -121,7 +121,7 @@ function pageAt(bytes: Uint8Array, start: number): Page | undefined {
   }
 }
 
-/** A copy, since the library takes buffers and not parts of them. */
+/** A copy, because the library needs an ArrayBuffer. */
 export function arrayBufferOf(bytes: Uint8Array): ArrayBuffer {
   return new Uint8Array(bytes).buffer
 }
@@ -129,8 +129,8 @@ export function arrayBufferOf(bytes: Uint8Array): ArrayBuffer {
 const maxStructDepth = 64
 
 /**
- * Where a struct of Thrift's compact protocol ends; undefined when the bytes end before. Lists that claim more elements than
- * there are bytes are refused, since the library makes room for what they claim.
+ * End of a struct in Thrift's compact protocol; undefined when the bytes end before. A list with more elements than bytes counts as
+ * incomplete, because the library allocates memory for the claimed size.
  */
 function endOfStruct(bytes: Uint8Array, start: number): number | undefined {
   let at = start

@@ -43,7 +43,7 @@ const root = (count: number) => ({ name: 'root', num_children: count })
 const three = [1, 2, 3]
 
 describe('a Parquet object', () => {
-  it('declares the types of its columns, and has their values to the last digit', async () => {
+  it('declares the types of its columns, and has values with all digits', async () => {
     const bytes = write(
       [
         { name: 'small', data: [-1, 0, 127] },
@@ -230,7 +230,7 @@ describe('a Parquet object', () => {
     assert.match(await reasonOf(firstRows(objectOf(bare), 'gzip', 10)), /^compression is gzip, but .* bare Parquet/)
   })
 
-  it('that is something else is refused', async () => {
+  it('that is not Parquet is rejected', async () => {
     const bare = write([{ name: 'a', data: three, type: 'INT32' }])
     for (const [bytes, reason] of [
       [Buffer.from('id,name\n'), 'the object is not Parquet: it begins with "id,name\\u{a}"'],
@@ -247,14 +247,14 @@ describe('a Parquet object', () => {
     }
   })
 
-  it('that cannot be fetched fails with what the store says', async () => {
+  it('that cannot be read fails with the error of the store', async () => {
     const failure = new Error('no connection')
     const object = { ...objectOf(Buffer.from('PAR1')), read: async () => Promise.reject(failure) }
     await assert.rejects(decodeParquet(object, { ...decoding, maxRows: 10 }), (error) => error === failure)
   })
 })
 
-describe('a Parquet object that is hostile', () => {
+describe('a malicious Parquet object', () => {
   const bare = write(
     [
       { name: 'a', data: Array.from({ length: 500 }, (_, index) => index % 7), type: 'INT32', nullable: false },
@@ -263,7 +263,7 @@ describe('a Parquet object that is hostile', () => {
     { codec: 'UNCOMPRESSED', statistics: false },
   )
 
-  /** The object with other bytes at the beginning of the values of its first column. */
+  /** The object with other bytes at the start of the values of its first column. */
   function withValues(...values: number[]): Buffer {
     const bytes = Buffer.from(bare)
     const { row_groups } = parquetMetadata(new Uint8Array(bare).buffer)
@@ -275,21 +275,21 @@ describe('a Parquet object that is hostile', () => {
     return bytes
   }
 
-  it('and fills the memory is refused', async () => {
+  it('that exhausts memory is rejected', async () => {
     // One value, more than a billion times.
     const bytes = withValues(3, 0xfe, 0xff, 0xff, 0xff, 0x0f, 1)
     const reason = await reasonOf(decodeParquet(objectOf(bytes), { ...decoding, maxRows: 10 }, { silenceMs: 60_000 }))
     assert.equal(reason, 'the Parquet object takes too much memory to decode')
   })
 
-  it('and never ends is refused', async () => {
-    // So many values that their number is negative, of no bits each.
+  it('that never ends is rejected', async () => {
+    // A value count that overflows to a negative number, with zero bits per value.
     const bytes = withValues(0, 0xff, 0xff, 0xff, 0xff, 0x0f)
     const reason = await reasonOf(decodeParquet(objectOf(bytes), { ...decoding, maxRows: 10 }, { silenceMs: 2000 }))
     assert.equal(reason, 'the Parquet object takes too long to decode')
   })
 
-  it('and never ends is given up as soon as nobody waits for it', async () => {
+  it('that never ends is aborted with the signal', async () => {
     const bytes = withValues(0, 0xff, 0xff, 0xff, 0xff, 0x0f)
     const waiting = new AbortController()
     const reason = new Error('nobody waits')
@@ -306,13 +306,13 @@ describe('a Parquet object that is hostile', () => {
       { format: 'Parquet', compression: 'auto', maxRows: 10, signal: waiting.signal },
     )
     await assert.rejects(decoded, (error) => error === reason)
-    // Before its silence is noticed.
+    // Before the silence timeout.
     assert.ok(performance.now() - startedAtMs < 8000)
     const again = decodeParquet(object, { ...decoding, maxRows: 10, signal: waiting.signal })
     await assert.rejects(again, (error) => error === reason)
   })
 
-  it('in its footer is refused or read, and nothing else', async () => {
+  it('with changes in its footer is rejected or read', async () => {
     const footerBytes = bare.readUInt32LE(bare.length - 8)
     const change = fc.tuple(fc.nat(footerBytes - 1), fc.nat(255))
     await fc.assert(
@@ -330,8 +330,8 @@ describe('a Parquet object that is hostile', () => {
     )
   })
 
-  it('in the lists of its footer is refused before room is made for them', async () => {
-    // A list of structs of lists of structs …, each of which claims 30 million elements.
+  it('with false list sizes in its footer is rejected before memory is allocated', async () => {
+    // A list of structs of lists of structs …, each with a declared size of 30 million elements.
     const level = [0x49, 0xfc, 0x80, 0x87, 0xa7, 0x0e]
     const footer = Buffer.from(Array.from({ length: 30 }, () => level).flat())
     const length = Buffer.alloc(4)
@@ -346,7 +346,7 @@ describe('a Parquet object that is hostile', () => {
 describe('a Parquet object that holds too much', () => {
   const sizeOf = (value: unknown): number => JSON.stringify(value).length
 
-  it('has long texts, bytes and lists cut', async () => {
+  it('has long texts, bytes and lists truncated', async () => {
     const leaves = [
       { name: 'text', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'REQUIRED' },
       { name: 'bytes', type: 'BYTE_ARRAY', repetition_type: 'REQUIRED' },
@@ -371,7 +371,7 @@ describe('a Parquet object that holds too much', () => {
     assert.equal(row.list[999], 999)
   })
 
-  it('has fewer rows, since each of them has what the object has once', async () => {
+  it('has fewer rows, because each repeats a value that the object stores once', async () => {
     const text = 'x'.repeat(16 * 1024)
     const data = Array.from({ length: 100 }, () => text)
     const names = Array.from({ length: 40 }, (_, index) => `c${index}`)
@@ -391,7 +391,7 @@ describe('a Parquet object that holds too much', () => {
     assert.equal((await firstRows(objectOf(bytes), 'auto', 100)).rows.length, 14)
   })
 
-  it('is refused when it has more in its first row or its schema than a sample may have', async () => {
+  it('is rejected when its first row or schema exceeds the budget', async () => {
     const map = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`${index}`.repeat(1_000_000), 1]))
     const schema = [
       root(1),

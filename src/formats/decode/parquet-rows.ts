@@ -1,5 +1,5 @@
-// Parquet, decoded in a process of its own. The library believes what the bytes say, so that a few of them can make it fill the
-// memory or run forever: then that process ends, and Penstock goes on. It is given no environment, and asks us for the bytes.
+// Decodes Parquet in a child process. The library does not validate its input, so a malicious file can exhaust memory or loop
+// forever: then only that process ends. It has no environment, and requests bytes from the parent.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -22,12 +22,12 @@ interface ReadRequest {
 type FromDecoder = { read: ReadRequest } | { decoded: Decoded } | { undecodable: string }
 type ToDecoder = { task: Task } | { id: number; bytes: Uint8Array }
 
-/** Between two signs of life, when it does not wait for bytes. */
+/** Maximum time between two messages, except while it waits for bytes. */
 const maxSilenceMs = 10_000
 const maxLifeMs = 120_000
 const maxHeapMebibytes = 512
 
-/** Rejects with Undecodable, with what `read` rejects with, or with the reason of the signal. */
+/** Rejects with Undecodable, with the error of `read`, or with the reason of the signal. */
 export async function decodeParquet(
   object: ObjectBytes,
   { compression, maxRows, signal }: Pick<ObjectDecoding, 'compression' | 'maxRows' | 'signal'>,
@@ -56,7 +56,7 @@ async function serve(
   { task, silenceMs, signal }: { task: Task; silenceMs: number; signal: AbortSignal },
 ): Promise<Decoded> {
   const { promise, resolve, reject } = Promise.withResolvers<Decoded>()
-  // It may end at any moment, and its end is told by the event.
+  // The process may end at any time; the exit event reports that.
   const send = (message: ToDecoder): void => void decoder.send(message, () => undefined)
   const stop = (): void => reject(signal.reason)
   const giveUp = (): void => reject(new Undecodable('the Parquet object takes too long to decode'))
@@ -88,21 +88,21 @@ async function serve(
 }
 
 function runDecoder(): void {
-  // Whatever becomes of those who wait for it, and however busy it is.
+  // Ends the process even if the parent is gone and the main thread is busy.
   const end = `setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${maxLifeMs})`
   new Worker(end, { eval: true }).unref()
   process.on('disconnect', () => process.exit())
-  const tell = (message: FromDecoder): void => void process.send?.(message)
+  const reply = (message: FromDecoder): void => void process.send?.(message)
   const waiting = new Map<number, (bytes: Uint8Array) => void>()
   let lastId = 0
   const read = (start: number, end: number): Promise<Uint8Array> =>
     new Promise((resolve) => {
       const id = ++lastId
       waiting.set(id, resolve)
-      tell({ read: { id, start, end } })
+      reply({ read: { id, start, end } })
     })
   process.on('message', (message: ToDecoder) => {
-    if ('task' in message) decodeTask(message.task, read).then(tell)
+    if ('task' in message) decodeTask(message.task, read).then(reply)
     else waiting.get(message.id)?.(message.bytes)
   })
 }

@@ -1,10 +1,10 @@
-// The columns of a Parquet file: their types in the engine, and their values as a row has them. The library is asked for the
-// values as they are stored, and what they mean is decided here: its own conversions lose digits of decimals and timestamps.
+// Maps Parquet columns to types of the engine, and converts their values. Conversions of the library are not used, because they
+// lose digits of decimals and timestamps.
 import { Buffer, isUtf8 } from 'node:buffer'
 import type { SchemaElement, SchemaTree } from 'hyparquet'
-import type { SourceField } from '../../sources/source.ts'
+import type { SourceField } from '../../source-shapes/probe.ts'
 
-/** How the values of a column are read: its type in the engine, and what makes a value of what the library gives. */
+/** Type of a column in the engine, and conversion of its stored values. */
 export interface ColumnReading {
   type: string
   toValue(stored: unknown): unknown
@@ -15,7 +15,7 @@ export function fieldOf(column: SchemaTree): SourceField {
   return { name, type: readingOf(column).type, isOptional: repetition_type === 'OPTIONAL' }
 }
 
-/** The reading of a column with its repetition: a list when it is repeated, nullable when it is optional and the engine allows that. */
+/** With the repetition of the column: a list when it is repeated, nullable when it is optional and the engine allows that. */
 export function readingOf(column: SchemaTree): ColumnReading {
   const reading = readingOfOne(column)
   const { repetition_type } = column.element
@@ -34,7 +34,7 @@ function readingOfOne(column: SchemaTree): ColumnReading {
   return structOf(children)
 }
 
-// What the library takes for a list and a map, to the letter: otherwise its values would not have the form of their type.
+// Must match how the library detects lists and maps: otherwise values would not match their type.
 function isListLike({ element, children }: SchemaTree): boolean {
   const [only] = children
   const isOne = element.converted_type === 'LIST' && children.length === 1 && (only?.children.length ?? 0) <= 1
@@ -64,7 +64,7 @@ function listOf({ type, toValue }: ColumnReading): ColumnReading {
   return as(`Array(${type})`, (stored) => (Array.isArray(stored) ? stored.map(toValue) : []))
 }
 
-/** Its keys are texts by now: the library makes an object of each map. */
+/** Keys are text, because the library returns maps as objects. */
 function mapOf(children: SchemaTree[]): ColumnReading {
   const [key, value] = ['key', 'value'].map((name) => children.find(({ element }) => element.name === name))
   if (!key || !value) return structOf(children)
@@ -90,7 +90,7 @@ function quotedName(name: string): string {
 function leafReading(element: SchemaElement): ColumnReading {
   const { type, converted_type, logical_type } = element
   if (converted_type === 'DECIMAL' || logical_type?.type === 'DECIMAL') return decimalReading(element)
-  // Of a column that has no value at all.
+  // A column of nulls only.
   if (logical_type?.type === 'NULL') return as('String')
   if (logical_type?.type === 'UUID') return as('UUID', uuidText)
   if (logical_type?.type === 'FLOAT16') return as('Float32', halfFloat)
@@ -198,8 +198,8 @@ function jsonText(stored: unknown): unknown {
 }
 
 /**
- * The elements of the schema without what would make the library convert values. Lists and maps remain, and so do variants
- * and the keys of maps, which it makes into texts.
+ * Schema elements without the annotations that make the library convert values. Lists, maps, variants and the keys of maps keep
+ * theirs.
  */
 export function withoutConversions(tree: SchemaTree, isKept = false): SchemaElement[] {
   const { children, element } = tree

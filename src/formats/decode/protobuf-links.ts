@@ -1,5 +1,5 @@
-// Which message or enum the type of each field means. protobufjs would search all messages for each name; by the rules of
-// Protobuf, the inmost scope that has the beginning of a name decides.
+// Resolves the type names of Protobuf fields. protobufjs would search all messages for each name; by the rules of Protobuf, the
+// innermost scope that has the first part of a name decides.
 import protobuf from 'protobufjs'
 import { SchemaFault } from './schema-fault.ts'
 
@@ -10,12 +10,12 @@ export function linkTypes(root: protobuf.Root): void {
     for (const nested of scope.nestedArray) if (nested instanceof protobuf.Namespace) visit(nested)
   }
   visit(root)
-  // With all fields resolved, only their features are left to be found.
+  // Fields are already resolved: this resolves only features.
   root.resolveAll()
 }
 
 function link(field: protobuf.Field, scope: protobuf.Type): void {
-  // The name of a scalar type means that type, whatever else bears it.
+  // The name of a scalar type has priority over messages of that name.
   if (!Object.hasOwn(protobuf.types.basic, field.type)) {
     field.resolvedType = findType(field.type.split('.'), scope) ?? unknownType()
   }
@@ -46,7 +46,7 @@ function typeAt(scope: protobuf.NamespaceBase, path: string[]): protobuf.Type | 
   return isType(found) ? found : undefined
 }
 
-/** Not of its fields, which may have the name of a type. */
+/** Ignores fields, which may have the name of a type. */
 function nestedIn(scope: unknown, name: string | undefined): unknown {
   if (!(scope instanceof protobuf.Namespace) || name === undefined) return undefined
   const { nested } = scope

@@ -1,4 +1,4 @@
-// Messages are written by protobufjs, whose encoder shares nothing with what reads them here.
+// Messages are written by protobufjs, whose encoder shares no code with the decoder.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -10,7 +10,7 @@ import { decodeConfluentProtobuf } from './protobuf-rows.ts'
 
 interface Written {
   schema: string
-  /** By the path that they are imported under. */
+  /** By import path. */
   references?: Record<string, string>
 }
 
@@ -49,7 +49,7 @@ function encode({ schema, references = {} }: Written, message: string, value: ob
   return type.encode(type.fromObject(value)).finish()
 }
 
-/** What a message of the name Message is read as. */
+/** Decodes a message with the name Message. */
 async function roundTrip(schema: string, value: object): Promise<Decoded> {
   return decodeConfluentProtobuf([framed(1, encode({ schema }, 'Message', value))], registryOf(schema))
 }
@@ -113,7 +113,7 @@ describe('values of Protobuf', () => {
     }
   })
 
-  it('are zero where they are absent, and null where the schema tells absent from zero', async () => {
+  it('are zero when they are absent, and null for fields with presence', async () => {
     const decoded = await roundTrip(
       `syntax = "proto3"; enum Color { RED = 0; BLUE = 1; }
        message Message {
@@ -133,7 +133,7 @@ describe('values of Protobuf', () => {
     assert.equal(types(decoded).color, 'String')
   })
 
-  it('are as proto2 has them', async () => {
+  it('follow proto2', async () => {
     const schema = `syntax = "proto2"; enum Color { RED = 1; BLUE = 2; }
       message Message {
         required int32 id = 1; optional int32 maybe = 2; optional int32 preset = 3 [default = 7];
@@ -148,18 +148,18 @@ describe('values of Protobuf', () => {
     const missing = () => decodeConfluentProtobuf([framed(1, new Uint8Array())], registryOf(schema))
     assert.match(
       await undecodable(missing),
-      /^record 1 does not fit the message Message of schema 1: at "id" .*required/,
+      /^record 1 does not match the message Message of schema 1: at "id" .*required/,
     )
   })
 
-  it('are as editions have them', async () => {
+  it('follow editions', async () => {
     const schema = `edition = "2023"; message Message {
       int32 explicit = 1; int32 implicit = 2 [features.field_presence = IMPLICIT];
     }`
     assert.deepEqual((await roundTrip(schema, {})).rows, [{ explicit: null, implicit: 0 }])
   })
 
-  it('are messages, maps and enums', async () => {
+  it('can be messages, maps and enums', async () => {
     const decoded = await roundTrip(
       `syntax = "proto3"; enum Color { RED = 0; BLUE = 1; }
        message Message {
@@ -200,7 +200,7 @@ describe('values of Protobuf', () => {
     })
   })
 
-  it('are plain values where Google says so', async () => {
+  it('are plain values for well-known types', async () => {
     const decoded = await roundTrip(
       `syntax = "proto3"; import "google/protobuf/timestamp.proto"; import "google/protobuf/wrappers.proto";
        import "google/protobuf/duration.proto"; import "google/protobuf/struct.proto";
@@ -260,7 +260,7 @@ describe('values of Protobuf', () => {
     assert.equal(await read(Number.NaN), '1970-01-01T00:00:00.000000000Z')
   })
 
-  it('come out as they went in', async () => {
+  it('are decoded as they were encoded', async () => {
     const schema = proto3(
       'int64 a = 1; uint64 b = 2; sint64 c = 3; fixed64 d = 4; repeated sfixed64 e = 5; string f = 6; double g = 7;',
     )
@@ -293,7 +293,7 @@ describe('values of Protobuf', () => {
     )
   })
 
-  it('are merged and chosen as the encoding says', async () => {
+  it('are merged, and the last field of a oneof is used', async () => {
     const schema = proto3('Message inner = 1; int32 x = 2; int32 y = 3; oneof c { int32 p = 4; int32 q = 5; }')
     const decode = async (...bytes: number[]) =>
       (await decodeConfluentProtobuf([framed(1, Buffer.from(bytes))], registryOf(schema))).rows[0]!
@@ -325,7 +325,7 @@ describe('values of Protobuf', () => {
     assert.equal(unknown.x, 3, 'fields that the schema does not have are skipped')
   })
 
-  it('have types with names that mean something to JavaScript', async () => {
+  it('have types with names that are special in JavaScript', async () => {
     const schema = `syntax = "proto3"; option (a).constructor.prototype.polluted = true;
       option (b) = { constructor: { prototype: { polluted: true } } };
       message Message {
@@ -343,7 +343,7 @@ describe('values of Protobuf', () => {
     for (const prototype of [Object.prototype, Function.prototype]) assert.deepEqual(Object.keys(prototype), [])
   })
 
-  it('have names that mean something to JavaScript', async () => {
+  it('have names that are special in JavaScript', async () => {
     const schema = proto3('int32 constructor = 1; map<string, int32> toString = 2;')
     const body = Buffer.from([0x08, 1, 0x12, 13, 0x0a, 9, ...Buffer.from('__proto__'), 0x10, 2])
     const { rows } = await decodeConfluentProtobuf([framed(1, body)], registryOf(schema))
@@ -358,7 +358,7 @@ describe('Protobuf with a schema registry', () => {
     enum Kind { A = 0; }
     message Refund { string why = 1; }`
 
-  it('finds the message by its place in the schema', async () => {
+  it('finds the message by its index path in the schema', async () => {
     const { rows, fields } = await decodeConfluentProtobuf(
       [
         framed(1, Buffer.from([8, 1])),
@@ -371,12 +371,12 @@ describe('Protobuf with a schema registry', () => {
     assert.deepEqual(rows, [{ id: 1 }, { why: 'a' }, { count: 2, a: {} }, { yes: true }])
     assert.ok(fields!.every(({ isOptional }) => isOptional))
     const first = framed(1, Buffer.from([8, 1]), [0])
-    // The first message may also be named in full.
+    // The first message may also have an explicit index path.
     const inFull = Buffer.concat([first.subarray(0, 5), Buffer.from([2, 0, 8, 1])])
     assert.deepEqual((await decodeConfluentProtobuf([inFull], registryOf(shop))).rows, [{ id: 1 }])
   })
 
-  it('reads what a schema imports, also of its own package', async () => {
+  it('reads imports of a schema, also of its own package', async () => {
     const written: Written = {
       schema: `syntax = "proto3"; package shop; import "money.proto"; import "validate/validate.proto";
         message Order { Money price = 1; google.protobuf.Timestamp at = 2; }`,
@@ -392,12 +392,12 @@ describe('Protobuf with a schema registry', () => {
     assert.deepEqual(rows, [{ price: { cents: 5 }, at: '1970-01-01T00:00:00.000000000Z' }])
   })
 
-  it('tells a record that does not fit', async () => {
+  it('reports a record that does not match the schema', async () => {
     const reason = (...bytes: number[]) =>
       undecodable(() => decodeConfluentProtobuf([framed(1, Buffer.from(bytes))], registryOf(shop)))
     assert.match(
       await reason(8),
-      /^record 1 does not fit the message shop.Order of schema 1: at "id" it ends too early$/,
+      /^record 1 does not match the message shop.Order of schema 1: at "id" it ends too early$/,
     )
     assert.match(await reason(0x0a, 0), /another type of value/)
     assert.match(await reason(0x10), /ends too early/)
@@ -409,7 +409,7 @@ describe('Protobuf with a schema registry', () => {
     assert.match(await undecodable(() => decodeConfluentProtobuf([framed(1, refund, [1])], registryOf(shop))), /UTF-8/)
   })
 
-  it('tells a message that the schema does not have', async () => {
+  it('reports a message that the schema does not have', async () => {
     for (const path of [[2], [0, 1], [0, 0, 0, 0], [1, 0], Array(40).fill(0), [-1]]) {
       const record = framed(
         1,
@@ -421,7 +421,7 @@ describe('Protobuf with a schema registry', () => {
     }
   })
 
-  it('refuses schemas that cannot be used', async () => {
+  it('rejects invalid schemas', async () => {
     const reason = (schema: string) =>
       undecodable(() => decodeConfluentProtobuf([framed(1, new Uint8Array())], registryOf(schema)))
     assert.match(await reason('{"type":"record"}'), /^schema 1 is not a Protobuf schema/)
@@ -441,7 +441,7 @@ describe('Protobuf with a schema registry', () => {
     )
   })
 
-  it('never crashes, wherever a schema or a record is cut or changed', async () => {
+  it('never crashes when a schema or a record is truncated or changed', async () => {
     const text = `${shop} message Last { oneof a { Order b = 1 [deprecated = true]; } reserved 5 to 7; option (x).y = "z"; }`
     for (let end = 0; end < text.length; end += 3) {
       const cut = text.slice(0, end)
@@ -470,7 +470,7 @@ describe('Protobuf with a schema registry', () => {
     )
   })
 
-  it('refuses few bytes that stand for endless values', async () => {
+  it('rejects a few bytes that expand to very many values', async () => {
     const fields = Array.from({ length: 1_000 }, (_, index) => `int32 f${index} = ${index + 2};`).join(' ')
     const schema = proto3(`repeated Message m = 1; ${fields}`)
     const bomb = framed(1, Buffer.from(Array.from({ length: 100_000 }, () => [10, 0]).flat()))

@@ -1,4 +1,4 @@
-// Rows of Protobuf messages whose schema a registry has. Before the message stands which one of the schema it is.
+// Decodes Protobuf messages with a schema in a registry. An index path before the message selects its type in the schema.
 
 import {
   type BodyReader,
@@ -42,7 +42,7 @@ export function decodeConfluentProtobuf(records: Uint8Array[], registry: SchemaR
 
 const deepestMessage = 32
 
-/** Indexes of messages, each within the one before; their count comes first, and a count of zero stands for the first message. */
+/** Index path of the message type: a count, then indexes, each within the type before. A count of zero is the first message. */
 function readMessagePath(reader: ByteReader): number[] {
   const count = Number(reader.zigzag())
   if (count < 0 || count > deepestMessage) throw new Misfit('it names a message in a way that cannot be')

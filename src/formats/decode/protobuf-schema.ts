@@ -1,5 +1,5 @@
-// Messages out of the text of Protobuf schemas, as plain plans to read bytes by. protobufjs only parses: it makes code of what it
-// decodes with, and schemas come from outside.
+// Converts Protobuf schemas to plans for decoding messages. protobufjs is used only for parsing: its decoder generates code, and
+// schemas are untrusted.
 import protobuf from 'protobufjs'
 import type { RegisteredSchema } from '../../sources/schema-registry/schema-registry.ts'
 import { linkTypes } from './protobuf-links.ts'
@@ -21,11 +21,11 @@ export interface FieldPlan {
   map?: { key: Scalar; entry: MessagePlan }
   isRepeated: boolean
   isRequired: boolean
-  /** What stands for an absent field. Without it, absent means null, and of a required field that the bytes are wrong. */
+  /** Value of an absent field. Default: null, or an error for a required field. */
   absent?: unknown
-  /** An absent message is an empty one. */
+  /** An absent message is empty, not null. */
   isNeverAbsent?: boolean
-  /** At most one field of a choice is there. */
+  /** The oneof of the field: at most one of its fields is set. */
   choice?: object
 }
 
@@ -55,7 +55,7 @@ export type Scalar = (typeof scalars)[number]
 
 const isScalar = (type: string): type is Scalar => scalars.includes(type as Scalar)
 
-/** Finds a message by its place in the schema: third message, therein the first one. Undefined when there is none. */
+/** Finds a message by its index path in the schema. Undefined when it does not exist. */
 export type FindMessage = (path: number[]) => MessagePlan | undefined
 
 /** Throws a SchemaFault. */
@@ -78,11 +78,11 @@ export function parseProtobufSchema({ schema, references }: RegisteredSchema): F
   }
 }
 
-/** The messages at the top of the file, in their order. */
+/** The top-level messages of the file, in order. */
 function parseFile({ text, packageName, names }: PrunedText, root: protobuf.Root, given: Set<string>): protobuf.Type[] {
   try {
     const namespace = packageName === '' ? root : root.define(packageName)
-    // A message would take all that is in a package of its name, one by one.
+    // protobufjs would merge a message with a package of the same name, element by element.
     if (names.some((name) => namespace.get(name))) throw unreadable()
     const { imports = [], weakImports = [] } = protobuf.parse(text, root, { keepCase: true })
     for (const path of [...imports, ...weakImports]) if (!given.has(path)) addWellKnown(path, root, given)
@@ -92,14 +92,14 @@ function parseFile({ text, packageName, names }: PrunedText, root: protobuf.Root
   }
 }
 
-/** Groups are fields that bring their message along: they have no place of their own. */
+/** Groups are excluded: their messages have no index. */
 function messagesIn(namespace: protobuf.NamespaceBase): protobuf.Type[] {
   const isMessage = (nested: object): nested is protobuf.Type =>
     nested instanceof protobuf.Type && !(nested as { group?: boolean }).group
   return namespace.nestedArray.filter(isMessage)
 }
 
-/** What everyone may import without bringing it along. Other imports bring only options, or the types that are missed later. */
+/** Adds a file of google/protobuf. Other missing imports have only options, or types whose absence is detected later. */
 function addWellKnown(path: string, root: protobuf.Root, given: Set<string>): void {
   if (!/^google\/protobuf\/[a-z_]+\.proto$/.test(path)) return
   given.add(path)
@@ -125,7 +125,7 @@ function planner(): PlanOf {
   return planOf
 }
 
-/** Many fields may have the same enum, and that many values. */
+/** Cached, because many fields may use the same large enum. */
 function enumNames(): NamesOf {
   const known = new Map<protobuf.Enum, Map<number, string>>()
   return (type) => {
@@ -171,7 +171,7 @@ function planValue(field: protobuf.Field, planOf: PlanOf, namesOf: NamesOf): Val
   return { kind: 'scalar', scalar: type }
 }
 
-/** A field without presence has the zero of its type when it is absent; one with presence only what the schema says. */
+/** Without presence, an absent field has the zero value of its type; with presence, only a declared default. */
 function absentValue(field: protobuf.Field, value: ValuePlan): unknown {
   if (field.map) return {}
   if (field.repeated) return []

@@ -1,4 +1,4 @@
-// How long a schema from outside may hold this process, and what is left of a schema after most of it has been left out.
+// Maximum parsing time of untrusted schemas, and the content of a schema after pruning.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type MessagePlan, parseProtobufSchema } from './protobuf-schema.ts'
@@ -17,11 +17,11 @@ const many = (count: number, text: (index: number) => string): string =>
 const proto3 = (text: string): string => `syntax = "proto3"; ${text}`
 const message = (fields: string): string => proto3(`message Message { ${fields} }`)
 
-/** What is accepted takes a part of this here; what it is to prevent takes many times as long. */
+/** Accepted schemas take a part of this; without limits, the rejected ones would take many times as long. */
 const longestMs = 2_000
 
 function inGoodTime(texts: string[], work: () => void): void {
-  // Processor time: what else the machine does is not counted.
+  // CPU time, independent of other load on the machine.
   const before = process.threadCpuUsage()
   work()
   const { user, system } = process.threadCpuUsage(before)
@@ -59,7 +59,7 @@ describe('the time that a Protobuf schema takes', () => {
     refuses(proto3(many(100_000, (n) => `message M${n} {}`)))
   })
 
-  it('is not spent on options, extensions and services, which are left out', () => {
+  it('is not spent on options, extensions and services, which are removed', () => {
     const last = 'message Message { int32 f = 1; }'
     accepts(proto3(many(60_000, (n) => `option a${n}.b = 1;`) + last))
     accepts(proto3(many(60_000, () => 'option a.b = 1;') + last))
@@ -72,7 +72,7 @@ describe('the time that a Protobuf schema takes', () => {
     refuses(proto3(`option (a) = { ${many(1_600_000, () => 'x ')} }; ${last}`))
   })
 
-  it('is not spent on features that hold for everything', () => {
+  it('is not spent on inherited features', () => {
     const features = many(3_000, (n) => `option features.f${n} = 1;`)
     accepts(`edition = "2023"; ${features} ${many(3_000, (n) => `message M${n} {}`)}`)
     refuses(`edition = "2023"; ${many(20_000, () => 'option features.field_presence = IMPLICIT;')} message Message {}`)
@@ -82,11 +82,11 @@ describe('the time that a Protobuf schema takes', () => {
     refuses(proto3(`package ${'a'.repeat(200_000)}; ${many(2_000, (n) => `message M${n} {}`)}`))
     refuses(proto3(`message ${'a'.repeat(200_000)} { ${many(2_000, (n) => `message M${n} {}`)} }`))
     refuses(message(`${'a. '.repeat(200_000)} f = 1;`))
-    // Neither the scopes around the field have such names, nor are they found by a look into every other message.
+    // Neither enclosing scopes have such names, nor would a search of all messages find them.
     const elsewhere = proto3(`package z; ${many(2_000, (n) => `message T${n} {}`)}`)
     const others = many(2_000, (n) => `message M${n} {}`)
     refuses(elsewhere, proto3(`package y; message Message { ${many(1_000, (n) => `T${n} f${n} = ${n};`)} } ${others}`))
-    // A package and a message of one name.
+    // A package and a message with the same name.
     const inner = proto3(`package a.b; ${many(8_000, (n) => `message M${n} {}`)}`)
     refuses(inner, proto3('package a; message b {}'))
   })
@@ -96,13 +96,13 @@ describe('the time that a Protobuf schema takes', () => {
     accepts(proto3(`message Message { ${many(1_000, (n) => `E f${n} = ${n};`)} } enum E { ${values} }`))
   })
 
-  it('is not spent on what does not end', () => {
+  it('is not spent on unterminated elements', () => {
     refuses(`syntax = "proto3${'\\"'.repeat(500_000)}`)
     refuses(`syntax = "proto3"; option a = '${'\n'.repeat(500_000)}`)
     refuses(`syntax = "proto3"; ${'/* '.repeat(300_000)}`)
   })
 
-  it('is not hidden by what looks like a comment or a text', () => {
+  it('is not hidden by text that looks like a comment or a string', () => {
     const fields = many(20_000, (n) => `int32 f${n} = ${n};`)
     refuses(message(`option a//b = 1; ${fields}`))
     refuses(message(`option a/*b = 1; ${fields} option c = "*/";`))
@@ -115,7 +115,7 @@ describe('the time that a Protobuf schema takes', () => {
 describe('the text of a Protobuf schema', () => {
   const names = (plan: MessagePlan): string[] => plan.fields.map(({ name }) => name)
 
-  it('keeps its fields, whatever stands around them', () => {
+  it('keeps its fields, with any surrounding elements', () => {
     const plan = parse(`syntax = "proto3"; option (x) = { a: [{ b: "}" }, 1] c { d: 1; } };
       import public "other.proto"; ; /* } */
       service S { option (y) = { z: "{" }; rpc m (Message) returns (stream Message) { option (http) = { get: "/" }; } }
@@ -129,7 +129,7 @@ describe('the text of a Protobuf schema', () => {
     assert.deepEqual(value.kind === 'enum' && value.names.get(0), 'service')
   })
 
-  it('keeps the options that say how bytes are read', () => {
+  it('keeps the options that affect decoding', () => {
     const [implicit, explicit, preset, group] = parse(`edition = "2023";
       option features = { field_presence: IMPLICIT enum_type: OPEN };
       message Message { int32 implicit = 1; int32 explicit = 2 [features.field_presence = EXPLICIT, deprecated = true];
@@ -141,7 +141,7 @@ describe('the text of a Protobuf schema', () => {
     assert.ok(group!.value.kind === 'message' && group!.value.isGroup)
   })
 
-  it('means by the name of a type what the inmost scope has of it', () => {
+  it('resolves the name of a type in the innermost scope', () => {
     const other = 'syntax = "proto3"; package a.b; message T { int32 other = 1; message Deep {} }'
     const plan = parse(
       other,
@@ -153,7 +153,7 @@ describe('the text of a Protobuf schema', () => {
     assert.throws(() => parse(other, proto3('package a; message Message { Deep deep = 1; }')), /uses a type/)
   })
 
-  it('is refused when it is not complete', () => {
+  it('is rejected when it is incomplete', () => {
     for (const text of [
       'message Message { int32 a = 1; } option (a) = {',
       'message Message { int32 a = 1; } service S {',

@@ -1,5 +1,5 @@
-// What reading bytes needs of the text of Protobuf schemas. The parser takes time with the square of fields, options and names,
-// and schemas come from outside: it is given only what matters here, and no more of that than it reads in a part of a second.
+// Removes everything from Protobuf schemas that decoding does not need, and limits their size. The parser takes quadratic time for
+// fields, options and names, and schemas are untrusted: parsing must take less than a second.
 import {
   mostParts,
   readOption,
@@ -13,15 +13,15 @@ import { SchemaFault } from './schema-fault.ts'
 
 export interface PrunedText {
   text: string
-  /** Empty when the text names none. */
+  /** Empty without a package statement. */
   packageName: string
-  /** Of the messages and enums at its top. */
+  /** Top-level messages and enums. */
   names: string[]
 }
 
-/** What the parser needs for one of each, in tenths of a microsecond, on a machine that is not fast. */
+/** Parsing time of each element, in tenths of a microsecond, on a slow machine. */
 const costs = {
-  /** Also in comments and in what is left out. */
+  /** Including removed elements and comments. */
   token: 2,
   option: 300,
   /** A field, a value of an enum, an import. */
@@ -29,7 +29,7 @@ const costs = {
   /** Two members, or a member and a range, of one message. */
   pair: 1,
   message: 300,
-  /** Of the full name of a message, which is written out, and all that is around the message is told of it. */
+  /** Per letter of the full name of a message, which is registered in all enclosing scopes. */
   letter: 0.25,
 }
 /** A third of a second: a message with 1,700 fields, or 8,000 messages with a field each. */
@@ -39,10 +39,10 @@ interface Block {
   kind: 'file' | 'message' | 'enum' | 'oneof' | 'other'
   /** Fields of a message, values of an enum. */
   members: number
-  /** Ranges and names, each of which is held against every member. */
+  /** Ranges and names, each of which is compared with every member. */
   reserved: number
   options: Set<string>
-  /** Of the full name. */
+  /** Length of the full name. */
   nameLength: number
 }
 
@@ -50,20 +50,20 @@ const newBlock = (kind: Block['kind'], nameLength: number): Block => {
   return { kind, members: 0, reserved: 0, options: new Set(), nameLength }
 }
 
-/** Throws a SchemaFault when all texts together have cost too much. */
+/** Throws a SchemaFault when the total cost of all texts is too high. */
 type Spend = (cost: number) => void
 
 interface Pruning {
   take: TakeToken
   spend: Spend
-  /** From the file to what is within. */
+  /** Enclosing blocks, the file first. */
   blocks: Block[]
   kept: string[]
   packageName: string
   names: string[]
 }
 
-/** Throws a SchemaFault, also for schemas that take too long to parse together. */
+/** Throws a SchemaFault, also when all schemas together take too long to parse. */
 export function pruneProtobufTexts(texts: string[]): PrunedText[] {
   let work = 0
   const spend: Spend = (cost) => {
@@ -120,7 +120,7 @@ function enterBlock(parts: string[], block: Block, { take, blocks, kept, spend, 
   checkLength(parts)
   const [keyword = '', name = ''] = parts[0] === 'export' || parts[0] === 'local' ? parts.slice(1) : parts
   const mayDefine = block.kind === 'file' || block.kind === 'message'
-  // Extensions are not fields of the message that they extend, and nothing is called.
+  // Decoding needs neither services nor extensions.
   if (mayDefine && (keyword === 'service' || keyword === 'extend')) {
     skipBlock(take)
     return
@@ -131,7 +131,7 @@ function enterBlock(parts: string[], block: Block, { take, blocks, kept, spend, 
     blocks.push(newBlock(keyword, block.nameLength + 1 + name.length))
   } else {
     block.members++
-    // A field that is a message at the same time. Its name is no longer than all of it.
+    // A group is a field and a message. Its name is not longer than the statement.
     const isGroup = parts.includes('group')
     const kind = isGroup ? 'message' : keyword === 'oneof' ? 'oneof' : 'other'
     blocks.push(newBlock(kind, block.nameLength + (isGroup ? parts.join('').length : 0)))
@@ -144,7 +144,7 @@ function leaveBlock({ blocks, kept, spend }: Pruning): void {
   const outer = blocks.at(-1)
   if (!outer) throw unreadable()
   kept.push('}')
-  // The fields of a choice are fields of its message.
+  // The fields of a oneof are fields of its message.
   if (kind === 'oneof') outer.members += members
   spend(costs.pair * (kind === 'message' ? (members + reserved) ** 2 : members * reserved))
 }

@@ -1,5 +1,5 @@
-// The text of a Protobuf schema, token by token as protobufjs takes it, without comments: what is a comment or a text to one
-// and not to the other could hide the rest of a schema.
+// Tokenizer for Protobuf schemas, without comments. It must agree with protobufjs on comments and strings: a difference could hide
+// a part of the schema from the size limits.
 import { SchemaFault } from './schema-fault.ts'
 
 const token =
@@ -8,7 +8,7 @@ const token =
 /** Undefined at the end of the text. Throws a SchemaFault. */
 export type TakeToken = () => string | undefined
 
-/** `onToken` is called for each, also for comments. */
+/** `onToken` is called for each token, including comments. */
 export function takeTokens(text: string, onToken: () => void): TakeToken {
   const matches = text.matchAll(token)
   return () => {
@@ -24,26 +24,26 @@ export function takeTokens(text: string, onToken: () => void): TakeToken {
 }
 
 function checkToken(part: string): void {
-  // Nothing that begins like this is a token when it ends.
+  // These tokens occur only when a string or comment is not terminated.
   if (part === '"' || part === "'" || part === '/*') throw new SchemaFault('has a text or a comment that does not end')
-  // The parser leaves it out, and with it values and the places of messages.
+  // The parser ignores this name, which would change the indexes of messages and lose values.
   if (part.includes('__proto__') && part.split('.').includes('__proto__')) {
     throw new SchemaFault('uses the name __proto__, which cannot be read')
   }
 }
 
-/** What is no schema, whatever else it is. */
+/** For any invalid schema. */
 export const unreadable = (): SchemaFault =>
   new SchemaFault('is not a Protobuf schema that can be read, or contradicts itself')
 
-/** A token that must be there. */
+/** Throws a SchemaFault at the end of the text. */
 function expectToken(take: TakeToken): string {
   const part = take()
   if (part === undefined) throw unreadable()
   return part
 }
 
-/** Of a field with its options; of ranges there may be more. */
+/** Limit for a field with its options; ranges may have more. */
 export const mostParts = 100
 
 interface Statement {
@@ -52,7 +52,7 @@ interface Statement {
   end: ';' | '{'
 }
 
-/** The rest of a statement that is not an option; of options at its end those that matter. */
+/** Reads a statement other than an option, with only those inline options that affect decoding. */
 export function readStatement(take: TakeToken, first: string): Statement {
   const parts: string[] = []
   let optionCount = 0
@@ -79,17 +79,17 @@ function readInlineOptions(take: TakeToken): string[][] {
   return kept
 }
 
-/** Of `features`, which hold for all that is within, those that say how bytes are read. */
+/** The `features` that affect decoding. */
 const features = ['field_presence', 'message_encoding']
 const kept = new Set(['allow_alias', 'default', ...features.map((name) => `features.${name}`)])
 
 interface ReadOption {
-  /** Each as `name = value`. More than one when they are set together; none when they do not matter. */
+  /** Options that affect decoding, each as `name = value`. One statement may set several. */
   options: string[][]
   end: string
 }
 
-/** `seen`: what has been set for the same thing. */
+/** `seen`: options that were already set for the same element. */
 export function readOption(take: TakeToken, ends: string[], seen: Set<string>): ReadOption {
   let name = ''
   for (let part = expectToken(take); part !== '='; part = expectToken(take)) {
@@ -113,7 +113,7 @@ function readValue(take: TakeToken, ends: string[]): { value: string[]; end: str
     if (depth === 0 && ends.includes(part)) return { value, end: part }
     if (part === '{' || part === '[') depth++
     if (part === '}' || part === ']') depth--
-    // One value, or texts that are put together: anything else is a statement that begins before the option has ended.
+    // One value, or strings to concatenate. Other tokens mean that the option is not terminated.
     if (depth < 0 || (depth === 0 && value.length > 0 && !/^["'}\]]/.test(part))) {
       throw unreadable()
     }
@@ -129,7 +129,7 @@ function featuresIn(value: string[]): [string, string[]][] {
   })
 }
 
-/** Everything up to the end of a block that has just begun. */
+/** Skips to the end of a block whose opening brace has been read. */
 export function skipBlock(take: TakeToken): void {
   for (let depth = 1; depth > 0; ) {
     const part = expectToken(take)

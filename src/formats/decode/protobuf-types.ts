@@ -1,7 +1,6 @@
-// Which types of the engine hold the fields of a Protobuf message. A message within a message is declared as String: the engine
-// gets it as JSON text.
+// Maps Protobuf fields to types of the engine. Nested messages become String: they are inserted as JSON text.
 
-import type { SourceField } from '../../sources/source.ts'
+import type { SourceField } from '../../source-shapes/probe.ts'
 import { nullable } from './declared-fields.ts'
 import type { FieldPlan, MessagePlan, Scalar, ValuePlan } from './protobuf-schema.ts'
 

@@ -1,7 +1,7 @@
-// Values out of Protobuf's binary encoding, by the plan of a message. Written for bytes that lie: depth, lengths and the number
-// of values are checked before anything is made of them.
+// Decodes Protobuf's binary encoding by the plan of a message. Bytes are untrusted: depth, lengths and the number of values are
+// checked before memory is allocated.
 
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { ByteReader, exactNumber, Misfit } from './byte-reader.ts'
 import type { FieldPlan, MessagePlan, Scalar, ValuePlan } from './protobuf-schema.ts'
 import { plainValueOf } from './protobuf-well-known.ts'
@@ -9,7 +9,7 @@ import { type SampleBudget, spendValues } from './sample-budget.ts'
 
 const deepest = 64
 
-/** How a value is laid out, as its tag says. */
+/** Wire types. */
 const wire = { varint: 0, bits64: 1, bytes: 2, groupStart: 3, groupEnd: 4, bits32: 5 } as const
 
 interface Reading {
@@ -22,9 +22,9 @@ export function readProtobufRow(plan: MessagePlan, bytes: Uint8Array, budget: Sa
 }
 
 interface Found {
-  /** Of messages their bytes, which may come in pieces. */
+  /** Messages are kept as bytes, possibly in several parts. */
   values: Map<FieldPlan, unknown[]>
-  /** Of each choice the field that came last. */
+  /** The last field of each oneof. */
   chosen: Map<object, FieldPlan>
 }
 
@@ -33,7 +33,7 @@ function readMessage(plan: MessagePlan, bytes: Uint8Array, { budget, depth }: Re
   spendValues(budget, 1 + plan.fields.length)
   const inner = { budget, depth: depth + 1 }
   const found = findFields(plan, new ByteReader(bytes), budget)
-  // `fromEntries` makes a field of every name, also of __proto__.
+  // `fromEntries` creates a field for any name, including __proto__.
   return Object.fromEntries(
     plan.fields.map((field) => [field.name, atField(field, () => fieldValue(field, found.values.get(field), inner))]),
   )
@@ -117,7 +117,7 @@ function fieldValue(field: FieldPlan, values: unknown[] | undefined, reading: Re
   if (value.kind !== 'message') return isRepeated ? values : values.at(-1)
   const pieces = values as Uint8Array[]
   if (isRepeated) return pieces.map((bytes) => readInner(value, bytes, reading))
-  // A message that comes twice is merged, which is what its bytes mean when they are put together.
+  // A repeated occurrence of a message is merged, by concatenation of the bytes.
   return readInner(value, pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces), reading)
 }
 
@@ -144,7 +144,7 @@ function readInner(value: ValuePlan & { kind: 'message' }, bytes: Uint8Array, re
 function readPlain(value: ValuePlan, reader: ByteReader): unknown {
   if (value.kind === 'scalar') return readScalar(value.scalar, reader)
   const number = Number(BigInt.asIntN(32, BigInt(reader.varint())))
-  // A number that a newer schema has a name for.
+  // A number without a name may be of a newer schema.
   return (value.kind === 'enum' && value.names.get(number)) || String(number)
 }
 
@@ -183,7 +183,7 @@ function readScalar(scalar: Scalar, reader: ByteReader): unknown {
   }
 }
 
-/** The bytes of a group, whose end is only found by reading it. */
+/** The bytes of a group, whose end is found by parsing it. */
 function groupBytes(reader: ByteReader, number: number): Uint8Array {
   const start = reader.at
   const end = skipGroup(reader, number, 0)
@@ -212,7 +212,7 @@ function skip(reader: ByteReader, number: number, layout: number, depth: number)
   }
 }
 
-/** Gives the place where the tag begins that ends the group. */
+/** Returns the offset of the tag that ends the group. */
 function skipGroup(reader: ByteReader, number: number, depth: number): number {
   if (depth >= deepest) throw new Misfit(`it is nested deeper than ${deepest} levels`)
   for (;;) {

@@ -1,11 +1,11 @@
-// Messages of google.protobuf that stand for plain values, as those values.
+// Converts well-known messages of google.protobuf to plain values.
 
-import type { Row } from '../../sources/source.ts'
-import { decimalText, momentText } from './timestamp-text.ts'
+import type { Row } from '../../source-shapes/probe.ts'
+import { decimalText, timestampText } from './timestamp-text.ts'
 
 const nanosOf = ({ seconds, nanos }: Row): bigint => whole(seconds) * 1_000_000_000n + whole(nanos)
 
-/** A schema may bring a Timestamp of its own making. */
+/** A schema may define its own Timestamp with other types. */
 function whole(value: unknown): bigint {
   return typeof value === 'bigint' || Number.isInteger(value) ? BigInt(value as number | bigint) : 0n
 }
@@ -13,7 +13,7 @@ function whole(value: unknown): bigint {
 const wrapped = ({ value }: Row): unknown => value
 
 const plainValues: Record<string, (message: Row) => unknown> = {
-  Timestamp: (message) => momentText(nanosOf(message), 9, false),
+  Timestamp: (message) => timestampText(nanosOf(message), 9, false),
   Duration: (message) =>
     `${decimalText(nanosOf(message), 9)
       .replace(/0{1,9}$/, '')

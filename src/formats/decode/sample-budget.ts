@@ -1,5 +1,5 @@
-// How much the decoded form of a sample may hold. A few bytes from outside can stand for millions of values: lists of nulls,
-// messages of a thousand fields that are all absent, blocks that unpack to a thousand times their size.
+// Limits the decoded size of a sample. A few untrusted bytes can expand to millions of values: lists of nulls, messages with a
+// thousand absent fields, blocks that decompress to a thousand times their size.
 
 export interface SampleBudget {
   values: number

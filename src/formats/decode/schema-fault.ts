@@ -1,4 +1,4 @@
-/** A schema that cannot be used. `what` is the rest of a sentence that begins with it: `schema 12 …`. */
+/** A schema that cannot be used. `what` completes a sentence such as `schema 12 …`. */
 export class SchemaFault extends Error {
   readonly what: string
 

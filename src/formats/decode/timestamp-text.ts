@@ -1,17 +1,21 @@
-// Moments as schemas count them, in units since 1970 or since midnight, as text with all their digits: a Date would lose them.
+// Formats timestamps and times, given in units since 1970 or midnight, as text with all digits, which a Date would lose.
 
-/** Digits after the second: 3 for milliseconds, 6 for microseconds, 9 for nanoseconds. */
+/** Fractional digits: 3 for milliseconds, 6 for microseconds, 9 for nanoseconds. */
 export type SecondDigits = 3 | 6 | 9
 
-/** Text such as 2026-01-31T12:00:00.000Z. A count that no calendar has stays the number that it is. */
-export function momentText(count: number | bigint, digits: SecondDigits, isLocal: boolean): string | number | bigint {
+/** Text such as 2026-01-31T12:00:00.000Z. Returns a count outside of the range of dates unchanged. */
+export function timestampText(
+  count: number | bigint,
+  digits: SecondDigits,
+  isLocal: boolean,
+): string | number | bigint {
   const [seconds, fraction] = split(count, digits)
   const date = new Date(seconds * 1000)
   if (Number.isNaN(date.getTime())) return count
   return `${date.toISOString().slice(0, -'.000Z'.length)}.${fraction}${isLocal ? '' : 'Z'}`
 }
 
-/** Text such as 23:59:59.000. A count that is not within a day stays the number that it is. */
+/** Text such as 23:59:59.000. Returns a count that exceeds a day unchanged. */
 export function timeText(count: number | bigint, digits: SecondDigits): string | number | bigint {
   const [seconds, fraction] = split(count, digits)
   if (seconds < 0 || seconds >= 86_400) return count
@@ -19,7 +23,7 @@ export function timeText(count: number | bigint, digits: SecondDigits): string |
   return `${part(seconds / 3600)}:${part((seconds / 60) % 60)}:${part(seconds % 60)}.${fraction}`
 }
 
-/** Most counts are numbers, and most rows have one: bigints would take several times as long. */
+/** Bigints would take several times as long, and most counts are numbers. */
 function split(count: number | bigint, digits: SecondDigits): [seconds: number, fraction: string] {
   if (typeof count === 'number' && Number.isSafeInteger(count)) {
     const unit = 10 ** digits
@@ -31,7 +35,7 @@ function split(count: number | bigint, digits: SecondDigits): [seconds: number, 
   return [Number((BigInt(count) - fraction) / unit), String(fraction).padStart(digits, '0')]
 }
 
-/** A whole number with its last digits behind a point. */
+/** Decimal number from an unscaled integer. */
 export function decimalText(unscaled: bigint, scale: number): string {
   const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, '0')
   const sign = unscaled < 0n ? '-' : ''

@@ -1,5 +1,5 @@
-// Whether a value of a record can go into a type of the engine. Says no only where the engine would surely refuse the value or
-// change it; the engine is taken to read dates in its lenient way ("best effort").
+// Checks whether a value can be inserted into a type of the engine. Reports only values that the engine certainly rejects or
+// changes. Assumes that the engine parses dates with `best_effort`.
 import { Buffer } from 'node:buffer'
 import { isIP, isIPv4 } from 'node:net'
 import { calendarText } from './calendar-text.ts'
@@ -7,32 +7,32 @@ import { excerptOf } from './decode.ts'
 import { type SampleBudget, spendValues } from './sample-budget.ts'
 
 export interface ValueProblem {
-  /** The value, or what it is. */
+  /** The value or its kind. */
   found: string
   /** Completes "which … for the column". */
   why: string
 }
 
-/** Undefined when the value fits, or when the type is not known here. */
+/** Undefined when the value is valid, or when the type is unknown. */
 export type ValueCheck = (value: unknown) => ValueProblem | undefined
 
 const maxTypeLength = 4096
-/** Of lists in lists; what is deeper is not judged. */
+/** Of nested lists; deeper ones are not checked. */
 const maxTypeDepth = 32
 
-/** Judges values of one type. Elements of lists spend the budget, and the judge throws BudgetSpent when it is empty. */
+/** Checks values of one type. Elements of lists spend the budget; throws BudgetSpent when it is empty. */
 export function makeValueCheck(type: string, budget: SampleBudget, depth = 0): ValueCheck {
   const { name, parameters } = partsOf(type)
   const isWrapper = name === 'Nullable' || name === 'LowCardinality'
   if ((isWrapper || name === 'Array') && depth < maxTypeDepth) {
-    const judgeInner = makeValueCheck(parameters, budget, depth + 1)
-    return isWrapper ? judgeInner : (value) => listProblem(value, judgeInner, budget)
+    const innerCheck = makeValueCheck(parameters, budget, depth + 1)
+    return isWrapper ? innerCheck : (value) => listProblem(value, innerCheck, budget)
   }
-  const judge = judges.get(name)
+  const check = typeChecks.get(name)
   return (value) => {
-    // An empty text of delimited formats stands for the default; bytes mean what the format says.
+    // An empty text of delimited formats means the default; bytes depend on the format.
     const isAnything = value === null || value === undefined || value === '' || value instanceof Uint8Array
-    const why = isAnything ? undefined : judge?.(value, parameters)
+    const why = isAnything ? undefined : check?.(value, parameters)
     return why === undefined ? undefined : { found: describe(value), why }
   }
 }
@@ -42,19 +42,19 @@ function partsOf(type: string): { name: string; parameters: string } {
   return { name: match?.[1] ?? '', parameters: match?.[2] ?? '' }
 }
 
-function listProblem(value: unknown, judgeElement: ValueCheck, budget: SampleBudget): ValueProblem | undefined {
+function listProblem(value: unknown, checkElement: ValueCheck, budget: SampleBudget): ValueProblem | undefined {
   if (value === null || value === undefined) return undefined
   if (Array.isArray(value)) {
     for (const element of value) {
       spendValues(budget, 1)
-      const problem = judgeElement(element)
+      const problem = checkElement(element)
       if (problem) return problem
     }
     return undefined
   }
-  // Delimited formats have lists as text.
+  // In delimited formats, lists are text.
   const isPossible =
-    typeof value === 'string' ? /^\s*(?:\[|$)/.test(value.slice(0, maxJudgedLength)) : value instanceof Uint8Array
+    typeof value === 'string' ? /^\s*(?:\[|$)/.test(value.slice(0, maxCheckedLength)) : value instanceof Uint8Array
   return isPossible ? undefined : { found: describe(value), why: 'is not a list, as it should be' }
 }
 
@@ -67,22 +67,22 @@ function describe(value: unknown): string {
   return text.length > 20 ? `${text.slice(0, 20)}…` : text
 }
 
-/** What is wrong with a value that is neither null nor empty; undefined for nothing. */
-type Judge = (value: unknown, parameters: string) => string | undefined
+/** Why a value that is neither null nor empty is invalid; undefined when it is valid. */
+type TypeCheck = (value: unknown, parameters: string) => string | undefined
 
-/** A text that is longer is judged by its beginning: what fits no type by then never does, and the rest only takes time. */
-const maxJudgedLength = 1000
-const judgedText = (value: unknown): string => String(value).slice(0, maxJudgedLength).trim()
+/** Only the start of a longer text is checked: that is sufficient to detect invalid values, and saves time. */
+const maxCheckedLength = 1000
+const checkedText = (value: unknown): string => String(value).slice(0, maxCheckedLength).trim()
 
 const notNumber = 'is not a number, as it should be'
 const isComposite = (value: unknown): boolean => typeof value === 'object' && !(value instanceof Date)
 
 const integer =
-  (isSigned: boolean, bits: number): Judge =>
+  (isSigned: boolean, bits: number): TypeCheck =>
   (value) => {
     if (typeof value === 'boolean' || value instanceof Date) return undefined
     if (isComposite(value)) return notNumber
-    const text = judgedText(value)
+    const text = checkedText(value)
     if (typeof value === 'string' && !isNumberText(text)) return notNumber
     const whole = wholeNumber(text)
     if (whole === undefined) return 'is not a whole number, as it should be'
@@ -104,18 +104,18 @@ function isNumberText(text: string): boolean {
   return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i.test(text)
 }
 
-const float: Judge = (value) => {
+const float: TypeCheck = (value) => {
   if (isComposite(value)) return notNumber
   if (typeof value !== 'string') return undefined
-  const text = judgedText(value)
+  const text = checkedText(value)
   return isNumberText(text) || /^[+-]?(?:nan|inf|infinity)$/i.test(text) ? undefined : notNumber
 }
 
 const decimal =
-  (precision: number | undefined): Judge =>
+  (precision: number | undefined): TypeCheck =>
   (value, parameters) => {
     if (isComposite(value) || typeof value === 'boolean' || value instanceof Date) return notNumber
-    const text = judgedText(value)
+    const text = checkedText(value)
     if (!isNumberText(text)) return notNumber
     const [first = 10, second = 0] = parameters.split(',').map(Number)
     const [digits, scale] = precision === undefined ? [first, second] : [precision, first]
@@ -126,18 +126,18 @@ const decimal =
 
 const boolWords = /^(?:true|false|t|f|yes|no|y|n|on|off|enable|disable|enabled|disabled|1|0)$/i
 
-const bool: Judge = (value) => {
+const bool: TypeCheck = (value) => {
   if (typeof value === 'boolean') return undefined
-  return isComposite(value) || value instanceof Date || !boolWords.test(judgedText(value))
+  return isComposite(value) || value instanceof Date || !boolWords.test(checkedText(value))
     ? 'is neither true nor false, as it should be'
     : undefined
 }
 
 const notDate = 'is not a date, as it should be'
 
-const date: Judge = (value) => {
+const date: TypeCheck = (value) => {
   if (value instanceof Date || typeof value === 'number' || typeof value === 'bigint') return undefined
-  return typeof value === 'string' && mayBeDate(judgedText(value)) ? undefined : notDate
+  return typeof value === 'string' && mayBeDate(checkedText(value)) ? undefined : notDate
 }
 
 const dateWords = new Set(
@@ -148,34 +148,34 @@ const dateWords = new Set(
   ).split(' '),
 )
 
-/** Everything that is a date in some way of writing it; the engine knows many. */
+/** Accepts every notation of a date that the engine may support. */
 function mayBeDate(text: string): boolean {
   if (text.length > 50 || !/^[\w\s:.,/+-]+$/.test(text)) return false
   const isUsual = /^\d{4}-\d{2}-\d{2}/.test(text)
-  // The years that the types can hold are for the engine to limit.
+  // The range of years is not checked.
   if (isUsual) return calendarText(`2000${text.slice(4, 10)}`) !== undefined
   const words = text.toLowerCase().match(/[a-z_]+/g) ?? []
   const digits = text.replaceAll(/\D/g, '').length
   return digits >= 4 && words.every((word) => dateWords.has(word))
 }
 
-const uuid: Judge = (value) =>
-  typeof value === 'string' && /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i.test(judgedText(value))
+const uuid: TypeCheck = (value) =>
+  typeof value === 'string' && /^(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32})$/i.test(checkedText(value))
     ? undefined
     : 'is not a UUID, as it should be'
 
-const fixedString: Judge = (value, parameters) =>
+const fixedString: TypeCheck = (value, parameters) =>
   typeof value === 'string' && Buffer.byteLength(value) > Number(parameters) ? 'is too long' : undefined
 
 const address =
-  (isAddress: (text: string) => boolean): Judge =>
+  (isAddress: (text: string) => boolean): TypeCheck =>
   (value) =>
-    typeof value === 'string' && !isAddress(judgedText(value)) ? 'is not an address, as it should be' : undefined
+    typeof value === 'string' && !isAddress(checkedText(value)) ? 'is not an address, as it should be' : undefined
 
-const composite: Judge = (value) =>
+const composite: TypeCheck = (value) =>
   isComposite(value) || typeof value === 'string' ? undefined : 'is neither a list nor an object, as it should be'
 
-const judges = new Map<string, Judge>([
+const typeChecks = new Map<string, TypeCheck>([
   ['Float32', float],
   ['Float64', float],
   ['BFloat16', float],
@@ -198,6 +198,6 @@ const judges = new Map<string, Judge>([
   ['Tuple', composite],
 ])
 for (const bits of [8, 16, 32, 64, 128, 256]) {
-  judges.set(`Int${bits}`, integer(true, bits))
-  judges.set(`UInt${bits}`, integer(false, bits))
+  typeChecks.set(`Int${bits}`, integer(true, bits))
+  typeChecks.set(`UInt${bits}`, integer(false, bits))
 }

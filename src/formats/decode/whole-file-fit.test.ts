@@ -5,7 +5,7 @@ import { avroFileProblem, wholeFileProblems } from './whole-file-fit.ts'
 describe('columns that are filled from whole files', () => {
   const column = (name: string, type: string, field = name) => ({ name, type, field })
 
-  it('take from fields of the file, each with one type', () => {
+  it('are filled from fields of the file, each with one type', () => {
     const good = [column('a', 'Int64'), column('b', 'String', 'x'), column('c', 'String', 'x')]
     assert.deepEqual(wholeFileProblems(good, 'Parquet'), [])
     assert.deepEqual(wholeFileProblems(good, 'Avro'), [])
@@ -18,7 +18,7 @@ describe('columns that are filled from whole files', () => {
     )
   })
 
-  it('reach into records of Parquet, and not of Avro, where the engine finds nothing', () => {
+  it('are filled from nested fields of Parquet, but not of Avro', () => {
     const columns = [column('city', 'String', 'to.city')]
     assert.deepEqual(wholeFileProblems(columns, 'Parquet'), [])
     assert.deepEqual(wholeFileProblems(columns, 'Avro'), [
@@ -26,7 +26,7 @@ describe('columns that are filled from whole files', () => {
     ])
   })
 
-  // As ClickHouse 26.9 does.
+  // Behavior of ClickHouse 26.9.
   for (const [declared, taken, refused] of [
     ['Tuple(id Int64)', ['Tuple(id Int64)', 'JSON'], ['String', 'Int64']],
     ['Array(Int32)', ['Array(Int64)'], ['String', 'Tuple(Int32)']],
@@ -50,7 +50,7 @@ describe('columns that are filled from whole files', () => {
     ['Map(String, Nothing)', [], ['Map(String, String)']],
     ['Tuple(Nothing Int64)', ['Tuple(Nothing Int64)'], []],
   ] as const) {
-    it(`are read from an Avro file that declares ${declared} as far as the engine converts`, () => {
+    it(`are read from an Avro file that declares ${declared} if the engine can convert it`, () => {
       for (const type of taken) assert.equal(avroFileProblem(declared, type), undefined, type)
       for (const type of refused) assert.match(avroFileProblem(declared, type) ?? '', /^the engine /, type)
     })

@@ -1,18 +1,17 @@
-// Where rows are written before they are sent: text and raw bytes one after the other. What is given away is never written to
-// again; what is lent is, as soon as the borrower asks for more.
+// Output buffer for text and raw bytes. A taken buffer is never written to again; a lent one is reused as soon as the generator resumes.
 import { Buffer } from 'node:buffer'
 
 const firstBytes = 256 * 1024
-/** Of what is expected to be needed again. */
+/** Upper bound for the buffer allocated after `take`. */
 const largestReusedBytes = 1024 * 1024
-/** A text that is longer is written faster by Node, a shorter one by a loop. */
+/** Node's `write` is faster for longer texts, a loop for shorter ones. */
 const shortLength = 40
 
-/** Of outputs that are closed. */
+/** Buffers of closed outputs, for reuse. */
 const spares: Buffer[] = []
 const mostSpares = 4
 
-/** More was written than may be. */
+/** More was written than the limit allows. */
 export class OutputFull extends Error {
   constructor() {
     super('too much was written')
@@ -35,14 +34,14 @@ export class ByteOutput {
     return this.#at
   }
 
-  /** Throws OutputFull when so much more is written. */
+  /** Writing more than `moreBytes` from here on throws OutputFull. */
   limit(moreBytes: number): void {
     this.#limit = this.#at + moreBytes
   }
 
   text(text: string): void {
     const { length } = text
-    // UTF-8 takes at least one byte and at most three for each unit of the text.
+    // UTF-8 needs one to three bytes per UTF-16 code unit.
     this.#claim(length)
     this.#reserve(length * 3)
     if (length > shortLength || !this.#writeAscii(text, length)) this.#at += this.#buffer.write(text, this.#at)
@@ -65,10 +64,10 @@ export class ByteOutput {
     const sizeBytes = end - start
     this.#claim(sizeBytes)
     this.#reserve(sizeBytes)
-    const isWhole = start === 0 && end === source.length
-    // Of very many pieces of something large, nothing is made.
-    if (!isWhole && Buffer.isBuffer(source)) source.copy(this.#buffer, this.#at, start, end)
-    else this.#buffer.set(isWhole ? source : source.subarray(start, end), this.#at)
+    const isComplete = start === 0 && end === source.length
+    // Avoids a subarray object per slice.
+    if (!isComplete && Buffer.isBuffer(source)) source.copy(this.#buffer, this.#at, start, end)
+    else this.#buffer.set(isComplete ? source : source.subarray(start, end), this.#at)
     this.#at += sizeBytes
   }
 
@@ -78,7 +77,7 @@ export class ByteOutput {
     this.#buffer[this.#at++] = byte
   }
 
-  /** A text of JSON with its quotes. The bytes stay as they are, whatever they mean. */
+  /** Writes a JSON string with its quotes. Bytes are copied unchanged, whatever their encoding. */
   quotedBytes(source: Uint8Array): void {
     this.byte(quote)
     let from = 0
@@ -93,17 +92,17 @@ export class ByteOutput {
     this.byte(quote)
   }
 
-  /** Forgets what was written after there were so many bytes. */
+  /** Truncates the output to `sizeBytes`. */
   backTo(sizeBytes: number): void {
     this.#at = sizeBytes
   }
 
-  /** A view, which what is written next may change. */
+  /** A view; later writes may change it. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.#at)
   }
 
-  /** Gives away what was written, and begins anew. */
+  /** Returns the written bytes and continues with a new buffer. */
   take(): Buffer {
     const taken = this.written()
     this.#buffer = Buffer.allocUnsafeSlow(Math.min(this.#buffer.length, largestReusedBytes))
@@ -112,16 +111,16 @@ export class ByteOutput {
     return taken
   }
 
-  /** Lends what was written until more is asked for, and begins anew. */
+  /** Yields the written bytes; when resumed, the buffer is reused. */
   *lend(): Generator<Buffer, void> {
     yield this.written()
     this.#at = 0
   }
 
-  /** Nothing is written any more, and nobody has anything that was lent. Need not be called. */
+  /** Returns the buffer for reuse; no lent view may still be in use. Calling it is optional. */
   close(): void {
     if (this.#buffer.length === firstBytes && spares.length < mostSpares) spares.push(this.#buffer)
-    this.#buffer = nothing
+    this.#buffer = emptyBuffer
     this.#at = 0
   }
 
@@ -138,7 +137,7 @@ export class ByteOutput {
   }
 }
 
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 const quote = 0x22
 const backslash = 0x5c
 

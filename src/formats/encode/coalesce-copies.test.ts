@@ -8,7 +8,7 @@ import { encodeRecords } from './record-rows.ts'
 const column = { name: 'a', type: 'Int64', field: 'a', isVirtual: false }
 const { signal } = new AbortController()
 
-/** Values of records as they lie in batches, with anything between them. */
+/** Record values and the bytes before them in a batch. */
 const piece = fc.record({
   value: fc.constantFrom(
     '{"a":1}',
@@ -23,15 +23,15 @@ const piece = fc.record({
   gap: fc.uint8Array({ minLength: 1, maxLength: 50 }),
 })
 
-describe('values that are copied where they lie', () => {
-  it('give the rows that they give one by one, whatever lies between them', async () => {
+describe('values copied coalesced with the bytes between them', () => {
+  it('give the same rows as values copied one by one, whatever bytes are between them', async () => {
     const format = jsonRecords([column], unpackNothing)
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(piece, { minLength: 1, maxLength: 20 }), { maxLength: 4 }), async (runs) => {
         const pieces = runs.flat()
         const [starts, ends] = [new Int32Array(pieces.length), new Int32Array(pieces.length)]
         let count = 0
-        const placed = runs.map((run) => {
+        const valueRuns = runs.map((run) => {
           let at = 0
           const parts = run.flatMap(({ value, gap }) => {
             starts[count] = at + gap.length
@@ -42,29 +42,29 @@ describe('values that are copied where they lie', () => {
           return { bytes: Buffer.concat(parts), end: count }
         })
         const records = pieces.map(({ value }) => ({ value: Buffer.from(value), meta: {} }))
-        const places = { starts, ends, runs: placed }
+        const valueOffsets = { starts, ends, runs: valueRuns }
         const list = {
           length: count,
           at: (index: number) => records[index],
-          places,
+          valueOffsets,
           [Symbol.iterator]: () => records.values(),
         }
-        const [together, single] = [
+        const [coalesced, single] = [
           await encodeRecords(format, 'p', list, signal),
           await encodeRecords(format, 'p', records, signal),
         ]
-        assert.deepEqual(together.undecodable, single.undecodable)
-        assert.deepEqual([together.count, together.readBytes], [single.count, single.readBytes])
-        assert.deepEqual(linesOf(together.body()), linesOf(single.body()))
+        assert.deepEqual(coalesced.undecodable, single.undecodable)
+        assert.deepEqual([coalesced.count, coalesced.readBytes], [single.count, single.readBytes])
+        assert.deepEqual(linesOf(coalesced.body()), linesOf(single.body()))
         const odd = new Set([...pieces.keys()].filter((index) => index % 2 === 1))
-        assert.deepEqual(linesOf(together.without(odd).body()), linesOf(single.without(odd).body()))
-        assert.deepEqual(linesOf(together.only(1, count).body()), linesOf(single.only(1, count).body()))
+        assert.deepEqual(linesOf(coalesced.without(odd).body()), linesOf(single.without(odd).body()))
+        assert.deepEqual(linesOf(coalesced.only(1, count).body()), linesOf(single.only(1, count).body()))
       }),
       { numRuns: 300 },
     )
   })
 
-  it('are written in chunks that are lent, not given', () => {
+  it('are written in chunks whose buffer is reused', () => {
     const out = new ByteOutput()
     out.text('first')
     const lent = out.lend()
@@ -78,7 +78,7 @@ describe('values that are copied where they lie', () => {
   })
 })
 
-/** Without the space between rows. */
+/** Rows without the white space between them. */
 function linesOf(body: unknown): string[] {
   const chunks = Array.from(body as Iterable<Uint8Array>, (chunk) => Buffer.from(chunk))
   return Buffer.concat(chunks)

@@ -1,10 +1,10 @@
-// Copies values that lie close behind each other at once: a copy of each would take longer than all that lies between them. What is
-// between two objects of JSON becomes white space.
+// Copies neighboring JSON objects in one operation, which is faster than one copy per object. The bytes between two objects are replaced
+// by white space.
 import type { Buffer } from 'node:buffer'
 import type { ByteOutput } from './byte-output.ts'
 import { code } from './json-scan.ts'
 
-/** What lies between values that are copied at once; more would be sent for nothing. */
+/** Widest gap that is copied along: the gap bytes are sent as white space. */
 const widestGapBytes = 32
 const mostBytes = 128 * 1024
 
@@ -18,7 +18,7 @@ export interface ValueSpans {
   end: number
 }
 
-/** Gives how far it came: nowhere when the first does not begin with an object. */
+/** Returns the index after the last copied value; `first` when the first value does not begin with an object. */
 export function coalesceCopies(bytes: Buffer, { starts, ends, first, end }: ValueSpans, out: ByteOutput): number {
   const start = starts[first]!
   if (bytes[start] !== code.openObject || start === ends[first]) return first

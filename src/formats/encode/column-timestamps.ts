@@ -1,21 +1,21 @@
-// Moments as columns take them. Text without a zone would be read in the zone of the engine, and a number for a DateTime64 is
-// not the same to all engines: a DateTime gets seconds, and a DateTime64 text with its zone.
+// Timestamps in the form that columns accept. ClickHouse reads text without a zone in its own zone, and versions read a number for a
+// DateTime64 differently: a DateTime gets seconds, a DateTime64 text with its zone.
 import type { EngineType } from './engine-type.ts'
 
 const dayMs = 86_400_000
 
-/** `2026-01-31 12:00:00.000`, of UTC. */
-export function momentText(moment: Date): string {
-  return moment.toISOString().replace('T', ' ').replace('Z', '')
+/** `2026-01-31 12:00:00.000`, in UTC. */
+export function timestampText(date: Date): string {
+  return date.toISOString().replace('T', ' ').replace('Z', '')
 }
 
-export const dayText = (moment: Date): string => moment.toISOString().slice(0, 'YYYY-MM-DD'.length)
+export const dayText = (date: Date): string => date.toISOString().slice(0, 'YYYY-MM-DD'.length)
 
-export const daysOf = (moment: Date): number => Math.floor(moment.getTime() / dayMs)
+export const daysOf = (date: Date): number => Math.floor(date.getTime() / dayMs)
 
-export const secondsOf = (moment: Date): number => Math.floor(moment.getTime() / 1000)
+export const secondsOf = (date: Date): number => Math.floor(date.getTime() / 1000)
 
-/** A number of at most 32 bits cannot count milliseconds. */
-export function countOf(moment: Date, { name }: EngineType): number {
-  return /^U?Int(?:8|16|32)$/.test(name) ? secondsOf(moment) : moment.getTime()
+/** Seconds for types of up to 32 bits, which cannot hold milliseconds; milliseconds otherwise. */
+export function countOf(date: Date, { name }: EngineType): number {
+  return /^U?Int(?:8|16|32)$/.test(name) ? secondsOf(date) : date.getTime()
 }

@@ -1,7 +1,8 @@
-// Records of Avro and Protobuf, which are decoded here and sent as JSON with the columns by their names. A record cannot make
-// more than its size allows: a few bytes can stand for millions of values.
+// Decodes Avro and Protobuf records and writes them as JSON by column name. A budget limits each record: a few bytes can stand for
+// millions of values.
 import { Buffer } from 'node:buffer'
-import { passingFailures } from '../../sources/failure.ts'
+import type { Row } from '../../source-shapes/probe.ts'
+import { transientFailures } from '../../sources/failure.ts'
 import {
   type ConfluentFormat,
   compileBody,
@@ -11,7 +12,7 @@ import {
   schemaIdOf,
 } from '../../sources/schema-registry/confluent-records.ts'
 import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
-import { NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
+import { NotConnected, ProbeFailure, type SourceRecord } from '../../sources/source.ts'
 import { readAvroRecord } from '../decode/avro-rows.ts'
 import { Undecodable } from '../decode/decode.ts'
 import { findInRow } from '../decode/field-path.ts'
@@ -26,7 +27,7 @@ function budgetOf({ value }: SourceRecord): SampleBudget {
   return { values: Math.min(10_000 + 16 * value.length, 4_000_000), unpackedBytes: 64 * 1024 * 1024 }
 }
 
-/** Each record is an object container file. */
+/** Format of records that are Avro object container files. */
 export function avroRecords(filled: readonly FilledColumn[]): RecordFormat {
   const writeRow = makeRowWriter(filled)
   return {
@@ -37,15 +38,15 @@ export function avroRecords(filled: readonly FilledColumn[]): RecordFormat {
   }
 }
 
-/** Those that no record of a while had are loaded again. */
+/** Least recently used schemas beyond it are loaded again when needed. */
 const maxSchemas = 100
-/** Of one batch: more come of records that are none of this format, whose ids are made up. */
+/** Per batch. Records of another format contain random schema ids; then the pipe reports an error. */
 const maxUnusable = 100
-/** Somebody may put a schema into the registry that was not there. */
+/** A missing schema may be registered later. */
 const unusableForMs = 60_000
 const maxRemembered = 1_000
 
-/** Each record names its schema. */
+/** Format of records that contain the id of their schema. */
 export function confluentRecords(
   format: ConfluentFormat,
   registry: SchemaRegistry | undefined,
@@ -54,16 +55,16 @@ export function confluentRecords(
   const shape = shapeByColumn('JSONEachRow', filled)
   const writeRow = makeRowWriter(filled)
   const opened = new Map<number, OpenBody>()
-  const unusable = new Map<number, { why: Undecodable; sinceMs: number }>()
-  const openOrSay = async (from: SchemaRegistry, id: number): Promise<OpenBody | Undecodable> => {
+  const unusable = new Map<number, { reason: Undecodable; sinceMs: number }>()
+  const openOrReason = async (from: SchemaRegistry, id: number): Promise<OpenBody | Undecodable> => {
     const known = unusable.get(id)
-    if (known && performance.now() - known.sinceMs < unusableForMs) return known.why
+    if (known && performance.now() - known.sinceMs < unusableForMs) return known.reason
     return opened.get(id) ?? (await openSchema(format, from, id))
   }
   const remember = (id: number, open: OpenBody | Undecodable): void => {
     opened.delete(id)
     if (!(open instanceof Undecodable)) opened.set(id, open)
-    else if (unusable.get(id)?.why !== open) unusable.set(id, { why: open, sinceMs: performance.now() })
+    else if (unusable.get(id)?.reason !== open) unusable.set(id, { reason: open, sinceMs: performance.now() })
     for (const oldest of unusable.keys()) if (unusable.size > maxRemembered) unusable.delete(oldest)
   }
   return {
@@ -75,7 +76,7 @@ export function confluentRecords(
       for (const { value } of records) {
         const id = findSchemaId(value, format)
         if (id === undefined || needed.has(id)) continue
-        const open = await openOrSay(registry, id)
+        const open = await openOrReason(registry, id)
         signal.throwIfAborted()
         needed.set(id, open)
         remember(id, open)
@@ -100,7 +101,7 @@ function tooManyUnusable(format: ConfluentFormat['name']): ProbeFailure {
   })
 }
 
-/** By id; why it cannot be used, when it cannot. */
+/** By id: the schema, or why it cannot be used. */
 type Schemas = Map<number, OpenBody | Undecodable>
 
 function rowOf(record: SourceRecord, format: ConfluentFormat, schemas: Schemas): Row {
@@ -122,7 +123,7 @@ function findSchemaId(value: Uint8Array, format: ConfluentFormat): number | unde
   }
 }
 
-/** A schema that cannot be used is the record's fault; that there is no schema to be had is not. */
+/** An unusable schema is an error of the record; an unavailable schema registry is not. */
 async function openSchema(
   format: ConfluentFormat,
   registry: SchemaRegistry,
@@ -134,12 +135,12 @@ async function openSchema(
     if (error instanceof Undecodable) return error
     if (!(error instanceof ProbeFailure)) throw error
     if (error.code === 'not_found') return new Undecodable(error.reason)
-    throw passingFailures.includes(error.code) ? new NotConnected('the schema registry', error) : error
+    throw transientFailures.includes(error.code) ? new NotConnected('the schema registry', error) : error
   }
 }
 
 interface WrittenColumn {
-  /** The name as JSON has it before a value. */
+  /** `"name":` as it precedes the value. */
   label: Uint8Array
   writer: ColumnWriter
   valueIn(row: Row, meta: Row): unknown
@@ -148,7 +149,7 @@ interface WrittenColumn {
 function makeRowWriter(filled: readonly FilledColumn[]): (row: Row, meta: Row, out: ByteOutput) => void {
   const columns: WrittenColumn[] = filled.map(({ name, type, field, isVirtual }) => ({
     label: Buffer.from(`${JSON.stringify(name)}:`),
-    writer: makeColumnWriter(type, isVirtual ? 'moment' : 'day'),
+    writer: makeColumnWriter(type, isVirtual ? 'timestamp' : 'day'),
     valueIn: isVirtual ? ofTransport(valueGetter(field, type)) : (row) => findInRow(row, field),
   }))
   return (row, meta, out) => {

@@ -1,14 +1,14 @@
-// Rows of CSV and TabSeparated on their way to the engine. They are sent as they lie, with what the transport says before the
-// first value, unless a value is to fill columns of different types: then values are picked out of the row.
+// Format of CSV and TabSeparated objects. Rows are copied unchanged, after the values of virtual columns. When one field fills columns
+// of different types, values are picked out of the row instead.
 import { Buffer } from 'node:buffer'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { RowShape } from '../../runner/rows.ts'
-import type { Row } from '../../sources/source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { Undecodable } from '../decode/decode.ts'
 import { decodeDelimited, maxColumns, refuseUtf16 } from '../decode/delimited-rows.ts'
 import { cellsIn, type DelimitedText, problemOfLastRow, trimLine } from './delimited-scan.ts'
 import { delimitedValue } from './delimited-value.ts'
-import { type FilledColumn, isSharedUnequally, shapeByColumn } from './field-plan.ts'
+import { type FilledColumn, hasConflictingTypes, shapeByColumn } from './field-plan.ts'
 import type { TextRange } from './json-scan.ts'
 import type { ObjectFormat } from './object-format.ts'
 
@@ -17,7 +17,7 @@ export interface DelimitedParts {
   hasNames: boolean
   filled: readonly FilledColumn[]
   virtualValues: Row
-  /** Undefined of an object without rows. */
+  /** Undefined when the object has no rows. */
   firstRow: Buffer | undefined
 }
 
@@ -42,26 +42,26 @@ export function delimitedFormat(parts: DelimitedParts): RowFormat {
   const names = fieldNames(parts)
   const present = parts.firstRow ? filled.filter(({ field, isVirtual }) => isVirtual || names.includes(field)) : filled
   if (present.length === 0) throw new Undecodable('it has none of the columns')
-  const isPicked = isSharedUnequally(present) || !isForEngine(text)
+  const isPicked = hasConflictingTypes(present) || !isSupportedDelimiter(text)
   return isPicked ? pickedFormat(parts, names, present) : straightFormat(parts, names, present)
 }
 
 /**
- * Engines know delimiters of one byte only. Some of these they refuse, and others they take for a part of a value that is not
- * quoted, as they do with digits.
+ * ClickHouse accepts only one-byte delimiters. It rejects some of these and treats others, such as digits, as part of an unquoted
+ * value.
  */
-function isForEngine({ format, delimiter }: DelimitedText): boolean {
+function isSupportedDelimiter({ format, delimiter }: DelimitedText): boolean {
   return format === 'TabSeparated' || [',', ';', '|'].includes(delimiter.toString('utf8'))
 }
 
-/** What the values of a row are called, in their order. Throws Undecodable. */
+/** Names of the values of a row, in order. Throws Undecodable. */
 export function fieldNames({ text, hasNames, filled, firstRow }: Omit<DelimitedParts, 'virtualValues'>): string[] {
   if (!firstRow) return []
   refuseUtf16(firstRow)
   const names = hasNames ? namesIn(firstRow, text) : numberedNames(firstRow, text)
   const own = filled.filter(({ isVirtual }) => !isVirtual)
   const isByName = hasNames || own.some(({ field }) => /^c[1-9]\d*$/.test(field))
-  // Without any name to go by, columns are filled in their order.
+  // Without names, values fill the columns in order.
   return isByName ? names : names.map((name, index) => own[index]?.field ?? name)
 }
 
@@ -73,7 +73,7 @@ function namesIn(firstRow: Buffer, text: DelimitedText): string[] {
   return fields.map(({ name }) => name)
 }
 
-/** A first row with an error of its own is rejected like any other row: only its number of values counts here. */
+/** An invalid first row is rejected like any other row: only its number of values counts here. */
 function numberedNames(firstRow: Buffer, text: DelimitedText): string[] {
   const cells = cellsIn(firstRow, { start: 0, end: firstRow.length }, text, maxColumns + 1)
   if (cells.length > maxColumns) throw new Undecodable(`its first row has more than ${maxColumns} values`)
@@ -96,15 +96,15 @@ function straightFormat(
   const taken = new Set(shape.fields.map(({ name }) => name))
   for (const [index, name] of names.entries()) {
     const columns = present.filter(({ field, isVirtual }) => !isVirtual && field === name)
-    const isWanted = columns.length > 0
-    const inBody = isWanted && !taken.has(name) ? name : `_field_${index + 1}`
+    const isUsed = columns.length > 0
+    const inBody = isUsed && !taken.has(name) ? name : `_field_${index + 1}`
     shape.fields.push({ name: inBody, type: columns[0]?.type ?? 'String' })
     for (const column of columns) shape.columns.push({ column: column.name, field: inBody })
   }
   const hasReturn = (bytes: Buffer, end: number): boolean => bytes[end - 2] === 0x0d || bytes[end - 1] === 0x0d
   return {
     shape,
-    // The engine takes the end of a line as Windows has it for a part of the value in TabSeparated.
+    // In TabSeparated, ClickHouse reads the carriage return of a CRLF line end as part of the value.
     isStraight: (bytes, _start, end) => prefix === '' && (text.format === 'CSV' || !hasReturn(bytes, end)),
     check: () => undefined,
     checkLast: (bytes, start, end) => problemOfLastRow(bytes, { start, end }, text),
@@ -122,13 +122,13 @@ function straightFormat(
 const delimiterOf = ({ format, delimiter }: DelimitedText): Pick<RowShape, 'delimiter'> =>
   format === 'CSV' ? { delimiter: delimiter.toString('utf8') } : {}
 
-/** Rows with the columns in their order, whatever the order of the values is. */
+/** Rows with the columns in their own order, whatever the order of the values. */
 export function pickedFormat(
   { text, hasNames, virtualValues }: Pick<DelimitedParts, 'text' | 'hasNames' | 'virtualValues'>,
   names: string[],
   columns: readonly FilledColumn[],
 ): RowFormat {
-  const isRedelimited = !isForEngine(text)
+  const isRedelimited = !isSupportedDelimiter(text)
   const written: DelimitedText = isRedelimited ? { ...text, delimiter: Buffer.from(',') } : text
   const sources = columns.map(({ field, type, isVirtual }) =>
     isVirtual ? delimitedValue(virtualValues[field], type, text.format) : names.indexOf(field),
@@ -145,7 +145,7 @@ export function pickedFormat(
         if (index > 0) out.bytes(written.delimiter)
         const cell = typeof source === 'number' ? cells[source] : undefined
         if (typeof source === 'string') out.text(source)
-        // Stands for the default, as NULL does.
+        // Read as the default of the column, like NULL.
         else if (!cell) out.text('\\N')
         else if (isRedelimited) out.bytes(requoted(bytes.subarray(cell.start, cell.end)))
         else out.bytes(bytes, cell.start, cell.end)
@@ -156,12 +156,12 @@ export function pickedFormat(
   }
 }
 
-/** The engine says so of rows that it gets as they lie, and lets one end with one more delimiter. */
-function problemOfCells(cells: TextRange[], wantedCount: number): string | undefined {
+/** ClickHouse checks this itself for rows copied unchanged; it accepts one trailing delimiter. */
+function problemOfCells(cells: TextRange[], expectedCount: number): string | undefined {
   const last = cells.at(-1)
-  const isClosed = cells.length === wantedCount + 1 && last?.start === last?.end
-  if (cells.length === wantedCount || isClosed) return undefined
-  return `it has ${cells.length === 1 ? '1 value' : `${cells.length} values`}, where the first row has ${wantedCount}`
+  const isClosed = cells.length === expectedCount + 1 && last?.start === last?.end
+  if (cells.length === expectedCount || isClosed) return undefined
+  return `it has ${cells.length === 1 ? '1 value' : `${cells.length} values`}, where the first row has ${expectedCount}`
 }
 
 function requoted(cell: Buffer): Buffer {

@@ -1,12 +1,12 @@
-// Where rows and values of CSV and TabSeparated end. A newline ends a row unless it stands in double quotes, or behind a
-// backslash in TabSeparated. Single quotes mean nothing, as the engine is told.
+// Finds the ends of rows and values in CSV and TabSeparated. A newline ends a row unless it is in double quotes, or after a backslash in
+// TabSeparated. Single quotes have no meaning; the insert settings say the same.
 import type { Buffer } from 'node:buffer'
 import type { TextRange } from './json-scan.ts'
 import { EndList, type RowEnds } from './row-ends.ts'
 
 export interface DelimitedText {
   format: 'CSV' | 'TabSeparated'
-  /** One character, which may be of several bytes. */
+  /** One character of one or more bytes. */
   delimiter: Buffer
 }
 
@@ -20,7 +20,7 @@ const isLineEnd = (byte: number | undefined): boolean => byte === newline || byt
 export function delimitedRowEnds(text: DelimitedText): RowEnds {
   const addEnds = text.format === 'CSV' ? csvEnds(text) : addTabSeparatedEnds
   return {
-    // Empty lines at the end of an object are no rows, and only the last piece can tell that they are at the end.
+    // Empty lines at the end of an object are not rows; only its last piece shows where the object ends.
     mayCutAt: (bytes, end) => !isLineEnd(bytes[end]),
     find(bytes, ending, ends = new EndList()) {
       if (ending !== 'object') {
@@ -61,14 +61,14 @@ function addTabSeparatedEnds(bytes: Buffer, ends: EndList): void {
   }
 }
 
-/** By an odd number of backslashes, the first of which may be as far back as `start`. */
+/** Whether an odd number of backslashes precedes `at`; none is before `start`. */
 function isEscaped(bytes: Buffer, at: number, start: number): boolean {
   let first = at
   while (first > start && bytes[first - 1] === backslash) first--
   return (at - first) % 2 === 1
 }
 
-/** Undefined when the bytes end before. */
+/** Undefined when the bytes end before the row does. */
 function endOfRow(bytes: Buffer, start: number, text: DelimitedText): number | undefined {
   let at = start
   for (;;) {
@@ -79,7 +79,7 @@ function endOfRow(bytes: Buffer, start: number, text: DelimitedText): number | u
   }
 }
 
-/** Where the delimiter or the newline behind the value is, or `limit`; undefined when a quote is not closed before. */
+/** Offset of the delimiter or newline after the value, or `limit`; undefined when a quote is not closed before it. */
 function endOfCell(
   bytes: Buffer,
   start: number,
@@ -113,7 +113,7 @@ function skipBlanks(bytes: Buffer, start: number, limit: number, delimiter: Buff
   return at
 }
 
-/** Behind the closing quote. */
+/** Offset after the closing quote. */
 function endOfQuoted(bytes: Buffer, start: number, limit: number): number | undefined {
   for (let at = bytes.indexOf(quote, start + 1); at !== -1 && at < limit; at = bytes.indexOf(quote, at + 2)) {
     if (bytes[at + 1] !== quote || at + 1 >= limit) return at + 1
@@ -121,7 +121,7 @@ function endOfQuoted(bytes: Buffer, start: number, limit: number): number | unde
   return undefined
 }
 
-/** Why the last row of an object is not complete: nothing but the end of the object ends it. */
+/** Why the last row of an object is incomplete: the end of the object ends it wherever it is. */
 export function problemOfLastRow(bytes: Buffer, { start, end }: TextRange, text: DelimitedText): string | undefined {
   if (text.format === 'TabSeparated') {
     return isEscaped(bytes, end, start) ? 'the file ends with a backslash that escapes nothing' : undefined
@@ -136,7 +136,7 @@ export function problemOfLastRow(bytes: Buffer, { start, end }: TextRange, text:
   return undefined
 }
 
-/** Without what ends the line. */
+/** The row without its line end. */
 export function trimLine(bytes: Buffer, { start, end }: TextRange, { format }: DelimitedText): TextRange {
   const lineEnd = end > start && bytes[end - 1] === newline ? end - 1 : end
   const hasReturn = lineEnd > start && bytes[lineEnd - 1] === carriageReturn
@@ -144,7 +144,7 @@ export function trimLine(bytes: Buffer, { start, end }: TextRange, { format }: D
   return { start, end: hasReturn && !isValue ? lineEnd - 1 : lineEnd }
 }
 
-/** The values of a row as they are written, with their quotes and escapes; the first `most` of them. */
+/** The first `most` values of a row, with their quotes and escapes. */
 export function cellsIn(
   bytes: Buffer,
   row: TextRange,

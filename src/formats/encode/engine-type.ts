@@ -1,12 +1,12 @@
-// The type of a column, taken apart as far as it decides how a value is written for it.
+// Parser of column types, as far as the type decides how a value is written.
 
 export interface EngineType {
-  /** Without what may stand around it: `Int64` of `LowCardinality(Nullable(Int64))`. */
+  /** Without wrappers: `Int64` for `LowCardinality(Nullable(Int64))`. */
   name: string
   isNullable: boolean
-  /** Of `Array`, `Map` and `Tuple`: those of their elements. */
+  /** Element types of `Array`, `Map` and `Tuple`. */
   elements: EngineType[]
-  /** Of the elements of a `Tuple` that has names for them. */
+  /** Element names of a named `Tuple`. */
   elementNames: string[]
 }
 
@@ -37,7 +37,7 @@ function partsOf(type: string): { name: string; parameters: string[] } {
   return { name: match?.[1] ?? '', parameters: inner === '' ? [] : splitParameters(inner) }
 }
 
-/** At commas that stand in no parentheses and no quotes. A quote that is not closed goes to the end: its text is looked at once. */
+/** Splits at commas outside parentheses and quotes. An unclosed quote extends to the end, so that the text is scanned once. */
 function splitParameters(text: string): string[] {
   const parameters: string[] = []
   let depth = 0

@@ -1,4 +1,4 @@
-// Which field of the records fills which column, and what that asks of the encoding.
+// Assigns source fields to the columns they fill.
 import type { EngineColumn } from '../../engine/engine.ts'
 import type { RowShape } from '../../runner/rows.ts'
 
@@ -9,7 +9,7 @@ export interface FieldMapping {
 
 export interface FilledColumn extends EngineColumn {
   field: string
-  /** The transport has it, not the record. */
+  /** Metadata of the transport, not a field of the record. */
   isVirtual: boolean
 }
 
@@ -33,8 +33,8 @@ export function fillColumns(
   })
 }
 
-/** One field can have one type in the body: columns that disagree each get a copy of their own. */
-export function isSharedUnequally(filled: readonly FilledColumn[]): boolean {
+/** Whether one field fills columns of different types. A field has one type in the body, so each such column needs its own copy. */
+export function hasConflictingTypes(filled: readonly FilledColumn[]): boolean {
   const types = new Map<string, string>()
   return filled.some(({ field, type, isVirtual }) => {
     const other = types.get(field)
@@ -43,7 +43,7 @@ export function isSharedUnequally(filled: readonly FilledColumn[]): boolean {
   })
 }
 
-/** Of rows that have the columns by their names. */
+/** Shape of rows whose fields are named after the columns. */
 export function shapeByColumn(format: RowShape['format'], filled: readonly FilledColumn[]): RowShape {
   return {
     format,
@@ -52,7 +52,7 @@ export function shapeByColumn(format: RowShape['format'], filled: readonly Fille
   }
 }
 
-/** Of rows that have the fields as the source names them. */
+/** Shape of rows whose fields are named as in the source. */
 export function shapeByField(format: RowShape['format'], filled: readonly FilledColumn[]): RowShape {
   const fields = new Map(filled.map(({ field, type }) => [field, type]))
   return {

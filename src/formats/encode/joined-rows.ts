@@ -1,9 +1,9 @@
-// Rows of several partitions or objects as one: their bodies one after the other, and numbered through.
+// Joins the rows of several partitions or objects: their bodies follow each other, their rows are numbered consecutively.
 import { isDeepStrictEqual } from 'node:util'
-import { firstPlace } from '../../lib/binary-search.ts'
+import { firstIndexWhere } from '../../lib/binary-search.ts'
 import type { Rows } from '../../runner/rows.ts'
 
-/** They all have the same shape, and can be told apart. */
+/** All parts must be divisible and have the same shape. */
 export function joinRows(parts: readonly Rows[]): Rows {
   const [only, ...others] = parts
   if (!only) throw new Error('there are no rows to join')
@@ -15,8 +15,9 @@ export function joinRows(parts: readonly Rows[]): Rows {
     count += part.count
   }
   const startOf = (position: number): number => starts[position] ?? count
-  /** Of the part that has the row: a part without rows begins where the next one does. */
-  const positionOf = (index: number): number => firstPlace(starts.length, (position) => starts[position]! > index) - 1
+  /** Index of the part that has the row. An empty part begins where the next one does. */
+  const positionOf = (index: number): number =>
+    firstIndexWhere(starts.length, (position) => starts[position]! > index) - 1
   return {
     shape: only.shape,
     count,
@@ -36,9 +37,9 @@ export function joinRows(parts: readonly Rows[]): Rows {
       }
       return taken.length === 0 ? only.only(0, 0) : joinRows(taken)
     },
-    without(refused) {
+    without(rejected) {
       const ofParts = parts.map(() => new Set<number>())
-      for (const index of refused) {
+      for (const index of rejected) {
         const position = positionOf(index)
         ofParts[position]?.add(index - startOf(position))
       }
@@ -54,7 +55,7 @@ export function joinRows(parts: readonly Rows[]): Rows {
   }
 }
 
-/** Undefined when they cannot be sent as one. */
+/** Undefined when the parts cannot be sent in one insert. */
 export function joinIfAlike(parts: readonly Rows[]): Rows | undefined {
   const [first] = parts
   if (!first) return undefined

@@ -1,4 +1,4 @@
-// Records of JSON: each holds an object, several, or a list of them.
+// Format of JSON records: each holds one object, several, or a list of objects.
 import { Buffer } from 'node:buffer'
 import { decompress } from '../../sources/kinesis/kinesis-record.ts'
 import type { SourceRecord } from '../../sources/source.ts'
@@ -8,7 +8,7 @@ import type { FilledColumn } from './field-plan.ts'
 import { type JsonRows, makeJsonRows } from './json-rows.ts'
 import type { InPlace, RecordFormat } from './record-format.ts'
 
-/** What a record is before anything is made of it. Throws Undecodable. */
+/** Decompresses a record value where necessary. Throws Undecodable. */
 export type Unpack = (value: Uint8Array) => Uint8Array
 
 export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): RecordFormat {
@@ -29,7 +29,7 @@ export function jsonRecords(filled: readonly FilledColumn[], unpack: Unpack): Re
       const bytes = asBuffer(unpack(record.value))
       rows.write(bytes, { start: 0, end: bytes.length }, needsMeta ? record.meta : noMeta, out)
     },
-    // What is only copied is copied from where it lies.
+    // Values that are copied unchanged are copied straight from the fetched bytes.
     ...(rows.isStraight && unpack === unpackNothing && { inPlace: jsonInPlace(rows) }),
   }
 }
@@ -46,7 +46,7 @@ function jsonInPlace({ check, write }: JsonRows): InPlace {
   }
 }
 
-/** A record makes it anew for each who asks. */
+/** A constant, because each access to `meta` of a record builds a new object. */
 const noMeta: SourceRecord['meta'] = {}
 
 function asBuffer(bytes: Uint8Array): Buffer {
@@ -55,12 +55,12 @@ function asBuffer(bytes: Uint8Array): Buffer {
 
 const maxUnpackedBytes = 32 * 1024 * 1024
 
-/** What the Kinesis Producer Library puts before many records that it makes one of. */
+/** Magic bytes of an aggregated record of the Kinesis Producer Library. */
 const aggregated = Buffer.from('f3899ac2', 'hex')
 
-/** Whoever writes to a stream of Kinesis compresses records or does not, one by one. */
+/** Producers compress Kinesis records individually, or not at all. */
 export const unpackKinesis: Unpack = (value) => {
-  // Text begins with none of the bytes that compression does.
+  // `{` and `[` are no magic bytes of a compression format.
   if (value[0] === 0x7b || value[0] === 0x5b) return value
   if (aggregated.equals(value.subarray(0, aggregated.length))) {
     throw new Undecodable('it is many records that the Kinesis Producer Library has made one of')

@@ -1,13 +1,13 @@
-// JSON of a source on its way to the engine. Nothing is made of it: objects are copied as they are, with what the transport says
-// put in at their beginning, or values are picked out of them by their place in the text.
+// Rewrites JSON objects without parsing them into values: copies them unchanged, inserts virtual fields at their beginning, or picks
+// values out by their offsets.
 import type { Buffer } from 'node:buffer'
 import type { RowShape } from '../../runner/rows.ts'
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { excerptOf } from '../decode/decode.ts'
 import { findByPath } from '../decode/field-path.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { parseType } from './engine-type.ts'
-import { type FilledColumn, isSharedUnequally, shapeByColumn, shapeByField } from './field-plan.ts'
+import { type FilledColumn, hasConflictingTypes, shapeByColumn, shapeByField } from './field-plan.ts'
 import {
   code,
   endOfValue,
@@ -22,21 +22,21 @@ import {
 import { makeColumnWriter } from './json-values.ts'
 import { type VirtualField, valueGetter, virtualFieldsFor, writeVirtualMembers } from './virtual-fields.ts'
 
-/** Writes what stands in a range: any number of objects, each with a newline behind it. */
+/** Writes the objects in a byte range, each followed by a newline. */
 export interface JsonRows {
   shape: RowShape
-  /** Whether the bytes of objects go through as they are. */
+  /** Whether objects are copied unchanged. */
   isStraight: boolean
-  /** Why it cannot be written; as far as that can be told, which is little when the bytes go through as they are. */
+  /** Why the range cannot be written. For objects copied unchanged, only the first and last bytes are checked. */
   check(bytes: Buffer, start: number, end: number): string | undefined
-  /** Why what stands there does not end with a complete object. */
+  /** Why the range does not end with a complete object. */
   checkLast(bytes: Buffer, start: number, end: number): string | undefined
   write(bytes: Buffer, range: TextRange, meta: Row, out: ByteOutput): void
 }
 
 export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
   const hasPaths = filled.some(({ field, isVirtual }) => !isVirtual && field.includes('.'))
-  if (hasPaths || isSharedUnequally(filled)) return picked(filled)
+  if (hasPaths || hasConflictingTypes(filled)) return picked(filled)
   const { fields, columns } = virtualFieldsFor(filled)
   const own = shapeByField(
     'JSONEachRow',
@@ -55,7 +55,7 @@ export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
     checkLast: unclosedIn,
     write(bytes, range, meta, out) {
       const { end } = range
-      const first = skipSpace(bytes, behindMark(bytes, range.start), end)
+      const first = skipSpace(bytes, skipByteOrderMark(bytes, range.start), end)
       if (first === end) return
       if (bytes[first] === code.openObject && (fields.length === 0 || isOneObject(bytes, first, end))) {
         writeObject(bytes, { start: first, end }, meta, out)
@@ -67,17 +67,17 @@ export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
   }
 }
 
-/** Some writers put the mark of the byte order before every text. */
-function behindMark(bytes: Buffer, start: number): number {
+/** Skips the byte order mark that some producers write. */
+function skipByteOrderMark(bytes: Buffer, start: number): number {
   const hasMark = bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf
   return hasMark ? start + 3 : start
 }
 
-/** What the first and the last byte tell. */
+/** Checks the first and the last byte. */
 function problemIn(bytes: Buffer, start: number, end: number): string | undefined {
-  // Nearly all are like this, and each is looked at.
+  // The common case, checked first because every record passes here.
   if (bytes[start] === code.openObject && bytes[end - 1] === code.closeObject) return undefined
-  const first = skipSpace(bytes, behindMark(bytes, start), end)
+  const first = skipSpace(bytes, skipByteOrderMark(bytes, start), end)
   if (first >= end) return undefined
   if (bytes[first] === code.openObject) {
     const isClosed = bytes[trimEnd(bytes, first, end) - 1] === code.closeObject || endsInComma(bytes, first, end)
@@ -88,14 +88,14 @@ function problemIn(bytes: Buffer, start: number, end: number): string | undefine
   return `it is not a list of JSON objects: it begins with ${startOf(bytes, first, end)}`
 }
 
-/** A brace at the end need not be the one that closes the object. */
+/** The last closing brace may belong to a nested object. */
 function unclosedIn(bytes: Buffer, start: number, end: number): string | undefined {
-  const first = skipSpace(bytes, behindMark(bytes, start), end)
+  const first = skipSpace(bytes, skipByteOrderMark(bytes, start), end)
   if (objectsIn(bytes, first, end)) return undefined
   return `the file ends in the middle of a JSON object, which begins with ${startOf(bytes, first, end)}`
 }
 
-/** Objects may have commas between them, and so behind the last one. */
+/** Commas may separate objects, and follow the last one. */
 function endsInComma(bytes: Buffer, start: number, end: number): boolean {
   let at = end
   while (at > start && (isSpace(bytes[at - 1]) || bytes[at - 1] === code.comma)) at--
@@ -115,7 +115,7 @@ const copyObject: WriteObject = (bytes, { start, end }, _meta, out) => {
   out.byte(newline)
 }
 
-/** An object within it would close before the end. */
+/** The first closing brace may belong to a nested object; then the end of the value is searched. */
 function isOneObject(bytes: Buffer, start: number, end: number): boolean {
   const trimmed = trimEnd(bytes, start, end)
   const firstClose = bytes.indexOf(code.closeObject, start)
@@ -143,7 +143,7 @@ function splicer(fields: readonly VirtualField[]): WriteObject {
 
 const underscore = 0x5f
 
-/** Whether a field may be called as one of the transport's: the engine takes no object that has a name twice. */
+/** Whether a field may have the name of a virtual field: ClickHouse rejects objects with duplicate names. */
 function mayHaveName(bytes: Buffer, start: number, end: number): boolean {
   for (let at = bytes.indexOf(underscore, start); at !== -1 && at < end; at = bytes.indexOf(underscore, at + 1)) {
     if (bytes[at - 1] === code.quote) return true
@@ -169,7 +169,7 @@ function writeOtherMembers(
   out.byte(newline)
 }
 
-/** Rows with the columns by their names, of values that are picked out of the text. */
+/** Rows with fields named after the columns, whose values are picked out of the text. */
 function picked(filled: readonly FilledColumn[]): JsonRows {
   const columns = filled.map((column) => ({ label: `${JSON.stringify(column.name)}:`, write: pickedColumn(column) }))
   return {
@@ -178,12 +178,12 @@ function picked(filled: readonly FilledColumn[]): JsonRows {
     check(bytes, start, end) {
       const problem = problemIn(bytes, start, end)
       if (problem !== undefined) return problem
-      const areValid = objectsIn(bytes, behindMark(bytes, start), end)?.every((object) => isValid(bytes, object))
+      const areValid = objectsIn(bytes, skipByteOrderMark(bytes, start), end)?.every((object) => isValid(bytes, object))
       return areValid ? undefined : `it is not valid JSON: it begins with ${startOf(bytes, start, end)}`
     },
     checkLast: () => undefined,
     write(bytes, range, meta, out) {
-      for (const object of objectsIn(bytes, behindMark(bytes, range.start), range.end) ?? []) {
+      for (const object of objectsIn(bytes, skipByteOrderMark(bytes, range.start), range.end) ?? []) {
         const find = makeFinder(bytes, object)
         let before = '{'
         for (const { label, write } of columns) {
@@ -196,7 +196,7 @@ function picked(filled: readonly FilledColumn[]): JsonRows {
   }
 }
 
-/** The engine does not see what is not picked, and so cannot tell that it is broken. */
+/** ClickHouse does not see the values that are not picked, so invalid JSON must be found here. */
 function isValid(bytes: Buffer, { start, end }: TextRange): boolean {
   try {
     JSON.parse(bytes.toString('utf8', start, end))
@@ -209,16 +209,16 @@ function isValid(bytes: Buffer, { start, end }: TextRange): boolean {
 interface Picking {
   find: Find
   meta: Row
-  /** What comes before the value, if there is one. */
+  /** Text before the value, written only with it. */
   before: string
 }
 
-/** False when there is nothing to write. */
+/** Returns false when there is nothing to write. */
 type PickColumn = (bytes: Buffer, picking: Picking, out: ByteOutput) => boolean
 
 function pickedColumn({ field, type, isVirtual }: FilledColumn): PickColumn {
   if (isVirtual) {
-    const writer = makeColumnWriter(type, 'moment')
+    const writer = makeColumnWriter(type, 'timestamp')
     const valueIn = valueGetter(field, type)
     return (_bytes, { meta, before }, out) => {
       const value = valueIn(meta)
@@ -243,10 +243,10 @@ function pickedColumn({ field, type, isVirtual }: FilledColumn): PickColumn {
   }
 }
 
-/** Where the value of a path is. */
+/** The byte range of the value at a path. */
 type Find = (path: string) => TextRange | undefined
 
-/** Each object is taken apart once, however many columns take from it. */
+/** Scans each object once, however many columns use it. */
 function makeFinder(bytes: Buffer, object: TextRange): Find {
   const known = new Map<number, Map<string, TextRange>>()
   const memberOf = ({ start, end }: TextRange, name: string): TextRange | undefined => {

@@ -1,8 +1,8 @@
-// Finds values in JSON text without making anything of them: only where they begin and end. It does not judge whether the text
-// is valid, which the engine does, but never goes beyond its end.
+// Finds the byte ranges of values in JSON text without parsing them. It does not validate the text, which ClickHouse does, but never
+// reads beyond its end.
 import type { Buffer } from 'node:buffer'
 
-/** From `start` up to and without `end`. */
+/** From `start` up to, excluding, `end`. */
 export interface TextRange {
   start: number
   end: number
@@ -28,14 +28,14 @@ export function skipSpace(bytes: Uint8Array, start: number, end = bytes.length):
   return at
 }
 
-/** Where the text that is not space ends. */
+/** Offset after the last byte that is not white space. */
 export function trimEnd(bytes: Uint8Array, start: number, end: number): number {
   let at = end
   while (at > start && isSpace(bytes[at - 1])) at--
   return at
 }
 
-/** Behind the closing quote of the text that begins at `start`; undefined when there is none. */
+/** Offset after the closing quote of the string at `start`; undefined when it is not closed. */
 function endOfText(bytes: Uint8Array, start: number, end: number): number | undefined {
   for (let at = start + 1; at < end; at++) {
     const byte = bytes[at]
@@ -45,7 +45,7 @@ function endOfText(bytes: Uint8Array, start: number, end: number): number | unde
   return undefined
 }
 
-/** Behind the value that begins at `start`; undefined when it does not end. */
+/** Offset after the value at `start`; undefined when it is incomplete. */
 export function endOfValue(bytes: Uint8Array, start: number, end: number): number | undefined {
   const first = bytes[start]
   if (first === code.quote) return endOfText(bytes, start, end)
@@ -79,12 +79,12 @@ function endOfNested(bytes: Uint8Array, start: number, end: number): number | un
 }
 
 export interface Members {
-  /** Names as they are written, with their quotes, and values, in order. */
+  /** In order; names with their quotes and escapes. */
   list: { name: TextRange; value: TextRange }[]
   end: number
 }
 
-/** Of the object that begins at `start`; undefined when it is none. */
+/** Members of the object at `start`; undefined when it is not a complete object. */
 export function membersOf(bytes: Uint8Array, start: number, end: number): Members | undefined {
   if (bytes[start] !== code.openObject) return undefined
   const list: Members['list'] = []
@@ -105,7 +105,7 @@ export function membersOf(bytes: Uint8Array, start: number, end: number): Member
   return at < end ? { list, end: at + 1 } : undefined
 }
 
-/** A name without its quotes and escapes. */
+/** A member name without its quotes and escapes. */
 export function nameIn(bytes: Buffer, { start, end }: TextRange): string {
   const isEscaped = bytes.subarray(start, end).includes(code.backslash)
   if (!isEscaped) return bytes.toString('utf8', start + 1, end - 1)
@@ -117,8 +117,8 @@ export function nameIn(bytes: Buffer, { start, end }: TextRange): string {
 }
 
 /**
- * The objects in a text that holds any number of them, one after the other, with or without commas and a list around them.
- * Undefined when something else is among them, or when one does not end.
+ * Objects that follow each other, with or without commas between them and a list around them. Undefined when there is anything else,
+ * or an incomplete object.
  */
 export function objectsIn(bytes: Uint8Array, start: number, end: number): TextRange[] | undefined {
   const objects: TextRange[] = []

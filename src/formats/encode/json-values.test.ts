@@ -10,7 +10,7 @@ function written(type: string, value: unknown, dates: DateMeaning = 'day'): stri
   return out.take().toString('latin1')
 }
 
-const moment = new Date(Date.UTC(2026, 0, 31, 12, 30, 5, 250))
+const date = new Date(Date.UTC(2026, 0, 31, 12, 30, 5, 250))
 const bytes = Buffer.from([0x61, 0xff, 0x22, 0x5c, 0x00])
 
 describe('values for columns', () => {
@@ -29,7 +29,7 @@ describe('values for columns', () => {
     ['Float64', '1e5', '"1e5"'],
     ['Bool', 'Yes', 'true'],
     ['Bool', false, 'false'],
-    ['Date', moment, '"2026-01-31"'],
+    ['Date', date, '"2026-01-31"'],
     ['Date', '2026-01-31T12:00:00.000Z', '"2026-01-31"'],
     ['DateTime', '2026-01-31T12:00:00.123456Z', '"2026-01-31T12:00:00Z"'],
     ['DateTime64(9)', '2026-01-31T12:00:00.123456789Z', '"2026-01-31T12:00:00.123456789Z"'],
@@ -47,7 +47,7 @@ describe('values for columns', () => {
     it(`are ${expected} for ${type}`, () => assert.equal(written(type, value), expected))
   }
 
-  it('are moments as the type has them', () => {
+  it('are timestamps in the form of the type', () => {
     const expected: Record<string, string> = {
       DateTime: '1769862605',
       "DateTime64(3, 'Europe/Berlin')": '"2026-01-31T12:30:05.250Z"',
@@ -56,16 +56,16 @@ describe('values for columns', () => {
       'Nullable(String)': '"2026-01-31 12:30:05.250"',
       Date32: '"2026-01-31"',
     }
-    for (const [type, text] of Object.entries(expected)) assert.equal(written(type, moment, 'moment'), text, type)
+    for (const [type, text] of Object.entries(expected)) assert.equal(written(type, date, 'timestamp'), text, type)
   })
 
   it('are quoted or escaped in delimited text', () => {
     assert.equal(delimitedValue('a "b"\n', 'String', 'CSV'), '"a ""b""\n"')
     assert.equal(delimitedValue('a\tb\\', 'String', 'TabSeparated'), 'a\\tb\\\\')
     assert.equal(delimitedValue(null, 'String', 'CSV'), '\\N')
-    assert.equal(delimitedValue(moment, 'DateTime64(3)', 'TabSeparated'), '2026-01-31T12:30:05.250Z')
-    assert.equal(delimitedValue(moment, 'Nullable(DateTime)', 'TabSeparated'), '2026-01-31T12:30:05Z')
-    assert.equal(delimitedValue(moment, 'Int64', 'CSV'), '"1769862605250"')
+    assert.equal(delimitedValue(date, 'DateTime64(3)', 'TabSeparated'), '2026-01-31T12:30:05.250Z')
+    assert.equal(delimitedValue(date, 'Nullable(DateTime)', 'TabSeparated'), '2026-01-31T12:30:05Z')
+    assert.equal(delimitedValue(date, 'Int64', 'CSV'), '"1769862605250"')
   })
 })
 

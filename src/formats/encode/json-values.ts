@@ -1,20 +1,20 @@
-// Values of records as the JSON that a column of a given type takes. No digit of a number and no byte of a text is lost.
+// Writes record values as the JSON that a column type accepts, without losing a digit of a number or a byte of a text.
 import { Buffer, isUtf8 } from 'node:buffer'
 import { ByteOutput } from './byte-output.ts'
-import { countOf, daysOf, dayText, momentText, secondsOf } from './column-timestamps.ts'
+import { countOf, daysOf, dayText, secondsOf, timestampText } from './column-timestamps.ts'
 import { type EngineType, parseType } from './engine-type.ts'
 
-/** Writes a value that is there. */
+/** Writes a value that is not absent. */
 export type WriteValue = (value: unknown, out: ByteOutput) => void
 
 export interface ColumnWriter {
-  /** Whether null can be written; otherwise the field is left out, and the engine puts the default in its place. */
+  /** Whether null can be written. Otherwise the field is omitted, and ClickHouse uses the default. */
   mayBeNull: boolean
   write: WriteValue
 }
 
-/** What a Date of the records stands for: Avro has dates as such, transports have moments. */
-export type DateMeaning = 'day' | 'moment'
+/** What a Date value stands for: a day in Avro, a timestamp in metadata of the transport. */
+export type DateMeaning = 'day' | 'timestamp'
 
 export function makeColumnWriter(type: string, dates: DateMeaning): ColumnWriter {
   const parsed = parseType(type)
@@ -35,13 +35,13 @@ const writers: { names: RegExp; make: (type: EngineType, dates: DateMeaning) => 
   { names: /^(?:U?Int\d+|Float\d+|BFloat16|Decimal\d*)$/, make: numberWriter },
   { names: /^Bool$/, make: (_type, dates) => boolWriter(dates) },
   { names: /^Date(?:32)?$/, make: (_type, dates) => dateWriter(dates) },
-  { names: /^DateTime(?:32|64)?$/, make: momentWriter },
+  { names: /^DateTime(?:32|64)?$/, make: timestampWriter },
   { names: /^Array$/, make: listWriter },
   { names: /^Map$/, make: mapWriter },
   { names: /^Tuple$/, make: tupleWriter },
 ]
 
-/** What null is in a list or a map, where the engine does not put the default in its place. */
+/** Replaces null in lists and maps, where ClickHouse does not use the default. */
 function absentText({ name, isNullable }: EngineType): string {
   if (isNullable) return 'null'
   if (/^(?:String|FixedString)$/.test(name)) return '""'
@@ -52,10 +52,10 @@ function absentText({ name, isNullable }: EngineType): string {
 
 const dateAsText = (date: Date, dates: DateMeaning): string => {
   if (Number.isNaN(date.getTime())) return ''
-  return dates === 'day' ? dayText(date) : momentText(date)
+  return dates === 'day' ? dayText(date) : timestampText(date)
 }
 
-/** Of an object that a text is made of. */
+/** Limit for an object or list written to a String column. */
 const maxNestedBytes = 64 * 1024 * 1024
 
 function textWriter(dates: DateMeaning): WriteValue {
@@ -82,14 +82,14 @@ function numberWriter(type: EngineType, dates: DateMeaning): WriteValue {
   return (value, out) => {
     if (typeof value === 'number') out.text(numberText(value))
     else if (typeof value === 'boolean') out.text(value ? '1' : '0')
-    // Old engines read no quoted Decimal.
+    // Older ClickHouse does not read a quoted Decimal.
     else if (typeof value === 'string' && plainNumber.test(value)) out.text(value)
     else if (value instanceof Date) out.text(String(dates === 'day' ? daysOf(value) : countOf(value, type)))
     else writePlain(value, out)
   }
 }
 
-/** The engine reads what is no number only in quotes. */
+/** ClickHouse reads NaN and infinities only in quotes. */
 function numberText(value: number): string {
   if (Number.isFinite(value)) return String(value)
   if (Number.isNaN(value)) return '"nan"'
@@ -110,13 +110,13 @@ function dateWriter(dates: DateMeaning): WriteValue {
   const writePlain = plainWriter(dates)
   return (value, out) => {
     if (value instanceof Date) out.text(`"${dateAsText(value, 'day')}"`)
-    // The engine reads a time of day only where the type has one.
+    // ClickHouse rejects a time of day in a Date.
     else if (typeof value === 'string' && /^\d{4}-\d{2}-\d{2}[T ]/.test(value)) out.text(`"${value.slice(0, 10)}"`)
     else writePlain(value, out)
   }
 }
 
-function momentWriter(type: EngineType, dates: DateMeaning): WriteValue {
+function timestampWriter(type: EngineType, dates: DateMeaning): WriteValue {
   const writePlain = plainWriter(dates)
   const hasFraction = type.name === 'DateTime64'
   return (value, out) => {
@@ -186,7 +186,7 @@ function writeMembers(value: Record<string, unknown>, out: ByteOutput, writerFor
   out.text(before === '{' ? '{}' : '}')
 }
 
-/** As JSON has it, for types that say nothing of what is in them. */
+/** Plain JSON, for types that do not describe their content. */
 function plainWriter(dates: DateMeaning): WriteValue {
   const write: WriteValue = (value, out) => {
     if (value === null || value === undefined) out.text('null')

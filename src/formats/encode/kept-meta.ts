@@ -1,4 +1,4 @@
-// What is kept beside a refused row, as text: values that JSON does not have are told apart from objects of the source.
+// Metadata of a rejected row as text. Values that JSON does not have are tagged, so that they differ from objects of the source.
 import { Buffer } from 'node:buffer'
 import { isObject } from '../../lib/merge-patch.ts'
 
@@ -8,7 +8,7 @@ export function packMeta(value: unknown): string {
   return JSON.stringify(pack(value))
 }
 
-/** Throws when the text is none of `packMeta`. */
+/** Throws when `packMeta` did not write the text. */
 export function unpackMeta(text: string): unknown {
   return unpack(JSON.parse(text))
 }

@@ -1,10 +1,9 @@
-// Rows that were kept because the engine refused them, as they are to be tried again: by what the pipe is now, which may have been
-// changed so that they fit.
+// Encodes rejected rows again, with the current configuration of the pipe.
 import { Buffer } from 'node:buffer'
 import { isObject } from '../../lib/merge-patch.ts'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { Rows } from '../../runner/rows.ts'
-import type { Row } from '../../sources/source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { delimitedTextOf, fieldNames, pickedFormat } from './delimited-format.ts'
 import type { EncoderParts } from './encoder.ts'
 import { type FilledColumn, fillColumns, shapeByColumn } from './field-plan.ts'
@@ -24,13 +23,13 @@ export interface KeptRow {
   meta: string
 }
 
-/** In their order, one for each. Rejects as the encoders do. */
+/** One row for each, in order. Rejects as the encoders do. */
 export async function encodeKept(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
   if (kept.length === 0) throw new Error('there are no rows to encode')
-  return parts.kind === 'objectStorage' ? rowsOfObjects(parts, kept) : recordsAgain(parts, kept)
+  return parts.kind === 'objectStorage' ? rowsOfObjects(parts, kept) : rowsOfRecords(parts, kept)
 }
 
-async function recordsAgain(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
+async function rowsOfRecords(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
   const encoder = makeRecordEncoder(parts)
   const { signal } = new AbortController()
   try {
@@ -48,12 +47,12 @@ async function recordsAgain(parts: EncoderParts, kept: KeptRow[]): Promise<Rows>
   }
 }
 
-/** Rows of several files have different fields: all are brought into the order of the columns. */
+/** Files may have different fields: all rows are written in the order of the columns. */
 async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows> {
   const source = parts.source as ObjectStorageSource
   const filled = fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings)
   const formatFor = formatMaker(source, filled)
-  const rest = makeYieldToLoop(new AbortController().signal)
+  const yieldToLoop = makeYieldToLoop(new AbortController().signal)
   const rows: Rows[] = []
   for (const { partition, raw, meta } of kept) {
     const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
@@ -69,7 +68,7 @@ async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows
       readBytes: bytes.length,
       endsObject: true,
     }
-    rows.push(await rowsOfPiece(piece, rest))
+    rows.push(await rowsOfPiece(piece, yieldToLoop))
   }
   return joinRows(rows)
 }
@@ -99,7 +98,7 @@ function formatMaker(source: ObjectStorageSource, filled: readonly FilledColumn[
   }
 }
 
-/** Of an object that is one piece, nothing but its name is kept. */
+/** For formats that cannot be cut, only the object key is stored. */
 function notKept(filled: readonly FilledColumn[]): ReturnType<FormatFor> {
   return {
     shape: shapeByColumn('JSONEachRow', filled),

@@ -1,4 +1,4 @@
-// Rows with a number before each, on one line each, so that an engine that skips a row it cannot read goes on with the next one.
+// Numbers rows and writes each on one line, so that ClickHouse can skip an invalid row and continue with the next one.
 import { randomBytes } from 'node:crypto'
 import type { Rows } from '../../runner/rows.ts'
 import { ByteOutput } from './byte-output.ts'
@@ -6,7 +6,7 @@ import { code, objectsIn, skipSpace } from './json-scan.ts'
 import { makeYieldToLoop } from './yield-to-loop.ts'
 
 export interface NumberedRows {
-  /** Also the first field of the shape. */
+  /** The first field of the shape. */
   numberField: string
   shape: Rows['shape']
   parts: AsyncIterable<NumberedPart>
@@ -14,15 +14,15 @@ export interface NumberedRows {
 
 export interface NumberedPart {
   body: Buffer
-  /** The number of the first row of the engine; the others follow. */
+  /** Number of the first numbered row; the others follow. */
   first: number
-  /** To which row each of them belongs. */
+  /** Index of the source row of each numbered row. */
   indexes: number[]
-  /** Rows that have no end. They are not in the body. */
+  /** Rows without an end. They are not in the body. */
   unclosed: number[]
 }
 
-/** So that neither the memory, nor the answer of the engine, nor the time without a rest grows with the number of rows. */
+/** Bounds the memory, the size of ClickHouse's answer, and the time between yields. */
 export const mostNumbered = { rows: 50_000, bytes: 4 * 1_024 * 1_024 }
 
 const newline = 0x0a
@@ -30,7 +30,7 @@ const carriageReturn = 0x0d
 const space = 0x20
 const escapedNewline = 'n'.charCodeAt(0)
 
-/** Undefined for rows that cannot be told apart. Rows with these indexes are left out. */
+/** Undefined for rows that are not divisible. Rows in `leftOut` are omitted. */
 export function numberRows(rows: Rows, leftOut: ReadonlySet<number>, signal: AbortSignal): NumberedRows | undefined {
   const { shape } = rows
   if (!rows.isDivisible) return undefined
@@ -50,7 +50,7 @@ async function* partsOf(
   const { shape } = rows
   const write = shape.format === 'JSONEachRow' ? objectsWith(numberField) : lineOf(shape)
   const guard = guardRow(shape, numberField)
-  const rest = makeYieldToLoop(signal)
+  const yieldToLoop = makeYieldToLoop(signal)
   const out = new ByteOutput()
   let part: Omit<NumberedPart, 'body'> = { first: 0, indexes: [], unclosed: [] }
   for (let index = 0; index < rows.count; index++) {
@@ -60,7 +60,7 @@ async function* partsOf(
     if (count === undefined) part.unclosed.push(index)
     else for (let written = 0; written < count; written++) part.indexes.push(index)
     out.bytes(guard)
-    await rest()
+    await yieldToLoop()
     if (part.indexes.length < mostNumbered.rows && out.sizeBytes < mostNumbered.bytes) continue
     yield { ...part, body: out.take() }
     part = { first: part.first + part.indexes.length, indexes: [], unclosed: [] }
@@ -68,13 +68,13 @@ async function* partsOf(
   if (part.indexes.length + part.unclosed.length > 0) yield { ...part, body: out.take() }
 }
 
-/** No row has this number. */
+/** Number of guard rows. */
 const guardNumber = 2 ** 32 - 1
 const guardBytes = 64
 
 /**
- * Stands behind each row. The engine reads some types by their length and not up to a delimiter, such as 36 bytes for a UUID: what it
- * reads beyond a row that has an error must not be of the next one.
+ * Follows each row. ClickHouse reads some types by length, not up to a delimiter, such as 36 bytes for a UUID: what it reads beyond an
+ * invalid row must not belong to the next one.
  */
 function guardRow({ format, delimiter = ',', fields }: Rows['shape'], numberField: string): Buffer {
   if (format === 'JSONEachRow') return Buffer.from(`{"${numberField}":${guardNumber}${' '.repeat(guardBytes)}}\n`)
@@ -82,15 +82,15 @@ function guardRow({ format, delimiter = ',', fields }: Rows['shape'], numberFiel
   return Buffer.from(`${String(guardNumber).padStart(guardBytes, '0')}${defaults}\n`)
 }
 
-/** As the engine gets the row. */
+/** The row as it is sent to ClickHouse. */
 export function bytesOf(rows: Rows, index: number): Buffer {
   const body = rows.only(index, index + 1).body()
   if (!(Symbol.iterator in body)) throw new Error('rows that can be divided have no stream')
-  // A chunk is only lent.
+  // Copied, because the generator reuses the chunk.
   return Buffer.concat(Array.from(body, (chunk) => Buffer.from(chunk)))
 }
 
-/** Numbers its rows of the engine from `first` on, and gives how many it wrote; undefined: it has no end. */
+/** Writes numbered rows from `first` on and returns their count; undefined when the row has no end. */
 type WriteRow = (first: number, bytes: Buffer, out: ByteOutput) => number | undefined
 
 function lineOf({ format, delimiter = ',' }: Rows['shape']): WriteRow {
@@ -100,7 +100,7 @@ function lineOf({ format, delimiter = ',' }: Rows['shape']): WriteRow {
     out.text(`${number}${isTabSeparated ? '\t' : delimiter}`)
     const end = bytes.at(-1) === newline ? bytes.length - 1 : bytes.length
     for (let at = bytes.indexOf(newline); at !== -1 && at < end; at = bytes.indexOf(newline, at + 1)) {
-      // Behind a backslash in TabSeparated, and in quotes in CSV.
+      // Only after a backslash in TabSeparated, and in quotes in CSV.
       bytes[at] = isTabSeparated ? escapedNewline : space
     }
     out.bytes(bytes, 0, end)

@@ -47,11 +47,11 @@ function partsOf({ columns = ['a Int64'], mappings = {}, compression = 'auto', .
 }
 
 interface TestObject extends ObjectToEncode {
-  /** Of those that were opened. */
+  /** Streams that were opened. */
   opened: Readable[]
 }
 
-/** With chunks of 0 bytes it is read to where it stays. */
+/** With `chunkBytes` 0, the body is read straight into the memory of the feed. */
 function objectOf(content: string | Buffer, { key = 'in/a', chunkBytes = 5 } = {}): TestObject {
   const bytes = Buffer.from(content)
   const opened: Readable[] = []
@@ -119,7 +119,7 @@ async function textOf(rows: Rows): Promise<string> {
 
 const spaces = fc.constantFrom('', ' ', '\n', '\r\n', '\n\n  ')
 
-/** Objects as JSON of any layout, each with all that makes a cutter stumble. */
+/** JSON objects in any layout, with content that could mislead the search for row ends. */
 const jsonValue = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
@@ -266,7 +266,7 @@ describe('pieces of objects', () => {
     )
   })
 
-  it('are found in compressed objects by what these hold', async () => {
+  it('of compressed objects have offsets in the decompressed bytes', async () => {
     const text = Array.from({ length: 500 }, (_, index) => `{"a":${index}}\n`).join('')
     for (const bytes of [gzipSync(text), zstdCompressSync(text)]) {
       for (const chunkBytes of [5, 0]) {
@@ -289,7 +289,7 @@ describe('pieces of objects', () => {
     }
   })
 
-  it('are of about the same size, so that none is left with next to nothing', async () => {
+  it('are of about the same size, so that the last one is not tiny', async () => {
     const text = `{"a":"${'x'.repeat(1000)}"}\n`.repeat(1100)
     const sizesOf = async (bytes: Buffer): Promise<number[]> => {
       const pieces = await piecesOf({ format: 'JSONEachRow' }, objectOf(bytes, { chunkBytes: 10_000 }))
@@ -298,13 +298,13 @@ describe('pieces of objects', () => {
     const [first, second, ...others] = await sizesOf(Buffer.from(text))
     assert.deepEqual([others.length, first! + second!], [0, text.length])
     assert.ok(second! > text.length / 3, `${first} and ${second}`)
-    // How much there is in a compressed one, nobody knows before its end.
+    // The size of a compressed object is unknown before its end.
     assert.ok((await sizesOf(gzipSync(text)))[0]! > 990_000)
   })
 
-  it('are as large as is said when each of them is begun', async () => {
+  it('have the size that pieceBytes returns for each of them', async () => {
     const text = `{"a":"${'x'.repeat(91)}"}\n`.repeat(1000)
-    // When it is opened, too, for the memory.
+    // The first call is for the memory, when the object is opened.
     const sizes = [1_000, 1_000, 2_000, 50_000]
     const next = () => sizes.shift() ?? 1e6
     const pieces = await piecesOf({ format: 'JSONEachRow' }, objectOf(text, { chunkBytes: 1000 }), next)
@@ -351,7 +351,7 @@ describe('JSON objects', () => {
     )
   })
 
-  it('are cut at the same places however they arrive', async () => {
+  it('are cut at the same offsets however they arrive', async () => {
     const large = JSON.stringify({ a: 1, list: Array.from({ length: 10_000 }, (_, index) => index) }, undefined, 2)
     const text = `${large},\n{"a":2},\n{"a":3}`
     const cuts = await Promise.all(
@@ -363,7 +363,7 @@ describe('JSON objects', () => {
     for (const others of cuts.slice(1)) assert.deepEqual(others, cuts[0])
   })
 
-  it('get what is known of their object put in', async () => {
+  it('get the virtual fields of their object', async () => {
     const columns = ['a Int64', '_path String', '_file LowCardinality(String)', '_size UInt64', '_time DateTime']
     const rows = await rowsOf({ format: 'JSONEachRow', columns }, '{"a":1}\n{}', 'in/a "b".json')
     const virtual = '"_path":"in/a \\"b\\".json","_file":"a \\"b\\".json","_size":10,"_time":1769817600'
@@ -377,7 +377,7 @@ describe('delimited objects', () => {
     shape.columns.map(({ column, field }) => `${column}=${field}`),
   ]
 
-  it('with names have the fields of their first line, whatever columns want', async () => {
+  it('with names have the fields of their first line, whatever the columns are', async () => {
     const pipe = { format: 'CSVWithNames', columns: ['x Int64', 'b String', 'c Date'], mappings: { x: 'a' } }
     const rows = await rowsOf(pipe, 'b,"odd ""name""",a\n1,2,3\n')
     assert.deepEqual(shapeOf(rows), [
@@ -411,7 +411,7 @@ describe('delimited objects', () => {
     assert.equal(await textOf(rows), '"1","1","a"\n"2,5","2,5","a"\n')
   })
 
-  it('are sent with a comma in place of a delimiter that engines refuse or misread', async () => {
+  it('are sent with a comma in place of a delimiter that ClickHouse rejects or misreads', async () => {
     for (const delimiter of ['\t', ' ', '"', "'", '.', '0', '-', ':', 'e']) {
       const pipe = { format: 'CSV', delimiter, columns: ['a Int64', 'b String'] }
       const rows = await rowsOf(pipe, `1${delimiter}x,y\n2${delimiter}"y z"\n`)
@@ -424,7 +424,7 @@ describe('delimited objects', () => {
     }
   })
 
-  it('are refused where they have another number of values, also when their values are picked', async () => {
+  it('are rejected where they have another number of values, also when their values are picked', async () => {
     const rows = await rowsOf(
       { format: 'CSV', delimiter: '\t', columns: ['a Int64', 'b String'] },
       '1\tx\n2\n3\ty\t\n4\tz\tz\n',
@@ -441,7 +441,7 @@ describe('delimited objects', () => {
     assert.equal(await textOf(rows), '1\t2\n3\t4\n')
   })
 
-  it('that cannot be read are for the user to know of', async () => {
+  it('that cannot be read are reported to the user', async () => {
     for (const [pipe, content, reason] of [
       [{ format: 'CSVWithNames' }, 'a,a\n1,2\n', 'line 1 has the name "a" twice'],
       [{ format: 'CSVWithNames' }, 'x,y\n1,2\n', 'it has none of the columns'],
@@ -488,7 +488,7 @@ describe('the end of an object', () => {
         const joined = encoder.join([damaged, next])
         assert.ok(joined)
         assert.ok(!(await textOf(joined)).includes('no end'))
-        // A row that was kept is tried again as it is, and must not swallow the ones behind it either.
+        // A rejected row is sent again unchanged, and must not swallow the rows after it either.
         const { partition, raw, meta } = damaged.keep(1)
         const kept = await encodeKept(partsOf(pipe), [{ partition, raw, meta }])
         assert.deepEqual(
@@ -522,7 +522,7 @@ describe('the end of an object', () => {
     }
   })
 
-  it('of an object without names is told from a first row that is broken', async () => {
+  it('of an object without names is distinguished from a first row that is invalid', async () => {
     const rows = await rowsOf({ format: 'CSV', columns: ['a Int64', 'b String'] }, '1,"a"b\n2,c\n')
     assert.equal(rows.count, 2)
     assert.deepEqual(rows.shape.columns.length, 2)
@@ -532,14 +532,14 @@ describe('the end of an object', () => {
 describe('rows of objects', () => {
   it('are divided as lists are', async () => {
     const pipe = { format: 'CSV', columns: ['a Int64'] }
-    const check = async (values: number[], begin: number, end: number, refused: number[]): Promise<void> => {
+    const check = async (values: number[], begin: number, end: number, rejected: number[]): Promise<void> => {
       const rows = await rowsOf(pipe, values.join('\n'))
       const [from, to] = [Math.min(begin, values.length), Math.min(Math.max(begin, end), values.length)]
       const lineOf = (value: number): string => `${value}\n`
       assert.equal(await textOf(rows.only(from, to)), values.slice(from, to).map(lineOf).join(''))
-      const left = values.filter((_, index) => !refused.includes(index))
-      assert.equal(await textOf(rows.without(new Set(refused))), left.map(lineOf).join(''))
-      assert.equal(rows.without(new Set(refused)).count, left.length)
+      const left = values.filter((_, index) => !rejected.includes(index))
+      assert.equal(await textOf(rows.without(new Set(rejected))), left.map(lineOf).join(''))
+      assert.equal(rows.without(new Set(rejected)).count, left.length)
     }
     const index = fc.nat(20)
     await fc.assert(fc.asyncProperty(fc.array(fc.integer(), { maxLength: 15 }), index, index, fc.array(index), check))
@@ -589,7 +589,7 @@ describe('objects that are one piece', () => {
     }
   })
 
-  it('tell when the connection to the store is lost', async () => {
+  it('reject with NotConnected when the connection to the store is lost', async () => {
     const object = objectOf(content)
     const [piece] = await piecesOf(
       { format: 'Avro' },

@@ -1,8 +1,8 @@
-// The encoder of objects: reads them from their beginning, looks at how they begin, and cuts them where rows end.
+// Encoder of objects: reads an object from its beginning, detects its layout, and cuts it between rows.
 import type { Buffer } from 'node:buffer'
 import { makePieceMemory, type PieceMemory } from '../../lib/piece-memory.ts'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
 import type { Rows } from '../../runner/rows.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import type { CompressionMethod } from '../decode/compression.ts'
 import { Undecodable } from '../decode/decode.ts'
 import { delimitedTextOf } from './delimited-format.ts'
@@ -32,7 +32,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
     source: parts.source as ObjectStorageSource,
     filled: fillColumns(parts.kind, parts.destination.columns, parts.fieldMappings),
   }
-  const memory = makePieceMemory(twoPiecesBytes)
+  const memory = makePieceMemory(freeMemoryBytes)
   const isOnePiece = plan.source.format === 'Parquet' || plan.source.format === 'Avro'
   return {
     async *pieces(object, { partition, beginByte, pieceBytes, signal }) {
@@ -42,7 +42,7 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
       }
       const opened = await openObject(plan, object, { signal, memory, pieceBytes: pieceBytes() })
       try {
-        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, rest: makeYieldToLoop(signal) })
+        yield* cutPieces(opened, { object, partition, beginByte, pieceBytes, yieldToLoop: makeYieldToLoop(signal) })
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -59,11 +59,11 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
         const end = endByte ?? begin + feed.bytes.length
         if (begin + feed.bytes.length < end) throw new Undecodable('it is shorter than it was')
         const { bytes, release } = feed.take(end - begin)
-        const rest = makeYieldToLoop(signal)
+        const yieldToLoop = makeYieldToLoop(signal)
         const endsObject = endByte === null
-        const ends = await findEnds(format.rowEnds, bytes, { ending: endsObject ? 'object' : 'row', rest })
+        const ends = await findEnds(format.rowEnds, bytes, { ending: endsObject ? 'object' : 'row', yieldToLoop })
         const piece = { object, partition, format, bytes, begin, ends, readBytes: end - beginByte, endsObject, release }
-        return await rowsOfPiece(piece, rest)
+        return await rowsOfPiece(piece, yieldToLoop)
       } catch (error) {
         throw explained(error, object)
       } finally {
@@ -75,13 +75,13 @@ export function makeObjectEncoder(parts: EncoderParts): ObjectEncoder {
 }
 
 const chunkBytes = 64 * 1024
-/** Of two of the largest pieces, with what came after them. */
-const twoPiecesBytes = 2 * 42 * 1024 * 1024
+/** Enough for two of the largest pieces and the bytes read after them. */
+const freeMemoryBytes = 2 * 42 * 1024 * 1024
 
 interface OpenedObject {
   feed: ObjectFeed
   format: ObjectFormat
-  /** Undefined of what is compressed. */
+  /** Undefined when the object is compressed. */
   sizeBytes: number | undefined
 }
 
@@ -90,8 +90,8 @@ async function openObject(
   object: ObjectToEncode,
   { signal, memory, pieceBytes }: { signal: AbortSignal; memory: PieceMemory; pieceBytes: number },
 ): Promise<OpenedObject> {
-  // Beyond a piece there is at most what came last.
-  const expectedBytes = Math.min(object.sizeBytes, evenShare(object.sizeBytes, pieceBytes) + chunkBytes)
+  // A piece is exceeded by at most one chunk.
+  const expectedBytes = Math.min(object.sizeBytes, evenPieceBytes(object.sizeBytes, pieceBytes) + chunkBytes)
   let sizeBytes: number | undefined
   const found = (method: CompressionMethod): void => {
     if (method === 'none') sizeBytes = object.sizeBytes
@@ -125,53 +125,56 @@ interface Cutting {
   partition: string
   beginByte: number
   pieceBytes: () => number
-  rest: YieldToLoop
+  yieldToLoop: YieldToLoop
 }
 
 type Piece = { beginByte: number; endByte: number | null; rows: Rows }
 
 async function* cutPieces(
   { feed, format, sizeBytes }: OpenedObject,
-  { object, partition, beginByte, pieceBytes, rest }: Cutting,
+  { object, partition, beginByte, pieceBytes, yieldToLoop }: Cutting,
 ): AsyncGenerator<Piece, void> {
   await feed.skipTo(Math.max(beginByte, format.dataStart))
   for (let pieceBegin = beginByte; ; ) {
     const { begin } = feed
     const leftBytes = sizeBytes === undefined ? 0 : sizeBytes - begin
-    const { cut, ends } = await findCut(feed, format, { pieceBytes: evenShare(leftBytes, pieceBytes()), rest })
+    const { cut, ends } = await findCut(feed, format, {
+      pieceBytes: evenPieceBytes(leftBytes, pieceBytes()),
+      yieldToLoop,
+    })
     const end = begin + (cut ?? feed.bytes.length)
     const { bytes, release } = feed.take(end - begin)
     const endsObject = cut === undefined
     const piece = { object, partition, format, bytes, begin, ends, readBytes: end - pieceBegin, endsObject, release }
-    yield { beginByte: pieceBegin, endByte: endsObject ? null : end, rows: await rowsOfPiece(piece, rest) }
+    yield { beginByte: pieceBegin, endByte: endsObject ? null : end, rows: await rowsOfPiece(piece, yieldToLoop) }
     if (endsObject) return
     pieceBegin = end
   }
 }
 
-/** Of what is left, in as few pieces as it takes, none much smaller than the others: the next is read while one is inserted. */
-function evenShare(leftBytes: number, mostBytes: number): number {
+/** Divides the remaining bytes into as few pieces of similar size as possible: the next piece is read while one is inserted. */
+function evenPieceBytes(leftBytes: number, mostBytes: number): number {
   const pieces = Math.ceil(leftBytes / mostBytes)
-  // A piece ends where a row ends, before its share is full; without that, something would be left for one more.
+  // A piece ends with a row, before its limit; without the extra chunk, a small piece would be left over.
   return pieces > 1 ? Math.min(mostBytes, Math.ceil(leftBytes / pieces) + chunkBytes) : mostBytes
 }
 
 interface Cut {
-  /** Where the piece ends that begins with what is at hand; undefined when the object ends with it. */
+  /** End of the piece within the buffered bytes; undefined when the object ends with it. */
   cut: number | undefined
-  /** Of its rows. */
+  /** Ends of its rows. */
   ends: Uint32Array
 }
 
 async function findCut(
   feed: ObjectFeed,
   format: ObjectFormat,
-  { pieceBytes, rest }: { pieceBytes: number; rest: YieldToLoop },
+  { pieceBytes, yieldToLoop }: { pieceBytes: number; yieldToLoop: YieldToLoop },
 ): Promise<Cut> {
-  for (let wantedBytes = pieceBytes + 1; ; wantedBytes = feed.bytes.length * 2) {
-    await feed.fill(wantedBytes)
+  for (let neededBytes = pieceBytes + 1; ; neededBytes = feed.bytes.length * 2) {
+    await feed.fill(neededBytes)
     const { bytes, isEnded } = feed
-    const ends = await findEnds(format.rowEnds, bytes, { ending: isEnded ? 'object' : 'anywhere', rest })
+    const ends = await findEnds(format.rowEnds, bytes, { ending: isEnded ? 'object' : 'anywhere', yieldToLoop })
     const isLast = isEnded && bytes.length <= pieceBytes
     const count = isLast ? 0 : countToCut(bytes, ends, format, pieceBytes)
     if (count > 0) return { cut: ends[count - 1], ends: ends.subarray(0, count) }
@@ -180,7 +183,7 @@ async function findCut(
   }
 }
 
-/** How many rows go into a piece: as many as its size allows, and at least one; 0 when more bytes are needed to tell. */
+/** Number of rows in the piece: as many as its size allows, and at least one; 0 when more bytes are needed. */
 function countToCut(bytes: Buffer, ends: Uint32Array, { rowEnds }: ObjectFormat, pieceBytes: number): number {
   const mayCut = (end: number): boolean => end < bytes.length && rowEnds.mayCutAt(bytes, end)
   const last = ends.findLastIndex((end) => end <= pieceBytes && mayCut(end))

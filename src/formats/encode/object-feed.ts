@@ -1,48 +1,48 @@
-// The bytes of an object as they come, with as much of them at hand as is asked for.
+// Buffered reader of the bytes of an object.
 import { Buffer } from 'node:buffer'
 import type { PieceMemory } from '../../lib/piece-memory.ts'
 
 export interface ObjectFeed {
-  /** What is at hand; a view, until the next call. */
+  /** The buffered bytes; a view that is valid until the next call. */
   readonly bytes: Buffer
-  /** Where it begins in the object. */
+  /** Offset of the buffered bytes in the object. */
   readonly begin: number
-  /** Nothing comes after what is at hand. */
+  /** The object ends with the buffered bytes. */
   readonly isEnded: boolean
-  /** Until so many bytes are at hand, or the object ends. */
+  /** Reads until `sizeBytes` bytes are buffered, or the object ends. */
   fill(sizeBytes: number): Promise<void>
-  /** Gives away the first of what is at hand. */
+  /** Removes the first bytes from the buffer and returns them. */
   take(sizeBytes: number): TakenPiece
-  /** Goes on at a place in the object that is not before what is at hand. */
+  /** Continues at an offset of the object that is not before `begin`. */
   skipTo(position: number): Promise<void>
   close(): Promise<void>
 }
 
 export interface TakenPiece {
   bytes: Buffer
-  /** The bytes are never looked at again. Need not be called; more than once changes nothing. */
+  /** Returns the memory for reuse; the bytes must no longer be used. Optional; may be called more than once. */
   release(): void
 }
 
 const leastBytes = 256 * 1024
-const nothing = Buffer.alloc(0)
+const emptyBuffer = Buffer.alloc(0)
 
-/** Where the bytes of a feed come from. */
+/** Source of the bytes of a feed. */
 export interface FeedInput {
   /**
-   * Puts bytes that come next into the room that it asks for, and gives their number; undefined when nothing comes any more. Need
-   * not be as many as wanted.
+   * Reads the next bytes into the memory that `room` returns. Returns their number, which may be less than `neededBytes`; undefined at
+   * the end.
    */
-  read(wantedBytes: number, room: (sizeBytes: number) => Uint8Array): Promise<number | undefined>
+  read(neededBytes: number, room: (sizeBytes: number) => Uint8Array): Promise<number | undefined>
   close(): Promise<void>
 }
 
-/** `pieceBytes`: about as much as will be asked for at once. To begin with so much is cheaper than to grow. */
+/** `pieceBytes`: expected size of a piece. Allocating it at once is cheaper than growing. */
 export function makeFeed(
   input: FeedInput,
   { memory, pieceBytes = 0 }: { memory: PieceMemory; pieceBytes?: number },
 ): ObjectFeed {
-  let buffer: Buffer = nothing
+  let buffer: Buffer = emptyBuffer
   let [filledBytes, begin, isEnded] = [0, 0, false]
   let expectedBytes = Math.max(pieceBytes, leastBytes)
 
@@ -59,22 +59,22 @@ export function makeFeed(
     return buffer.subarray(filledBytes, filledBytes + sizeBytes)
   }
 
-  const more = async (wantedBytes: number): Promise<void> => {
-    const readBytes = await input.read(wantedBytes, room)
+  const more = async (neededBytes: number): Promise<void> => {
+    const readBytes = await input.read(neededBytes, room)
     if (readBytes === undefined) isEnded = true
     else filledBytes += readBytes
   }
 
   const take = (sizeBytes: number): TakenPiece => {
-    const whole = buffer
-    const restBytes = filledBytes - sizeBytes
+    const taken = buffer
+    const leftBytes = filledBytes - sizeBytes
     // The next piece is about as large as this one.
     if (sizeBytes >= leastBytes) expectedBytes = filledBytes
-    buffer = restBytes > 0 ? memory.take(Math.max(restBytes, expectedBytes)) : nothing
-    whole.copy(buffer, 0, sizeBytes, filledBytes)
-    filledBytes = restBytes
+    buffer = leftBytes > 0 ? memory.take(Math.max(leftBytes, expectedBytes)) : emptyBuffer
+    taken.copy(buffer, 0, sizeBytes, filledBytes)
+    filledBytes = leftBytes
     begin += sizeBytes
-    return { bytes: whole.subarray(0, sizeBytes), release: once(() => memory.giveBack(whole)) }
+    return { bytes: taken.subarray(0, sizeBytes), release: once(() => memory.giveBack(taken)) }
   }
 
   return {
@@ -104,7 +104,7 @@ export function makeFeed(
   }
 }
 
-/** What is given back twice would be taken by two. */
+/** Memory given back twice would be used twice. */
 function once(act: () => void): () => void {
   let isDone = false
   return () => {

@@ -1,7 +1,8 @@
-// What is known of an object before its rows are sent: where they begin and end, and what the engine is told of them.
+// Format of one object, found by reading its beginning: where its rows begin and end, and their shape.
 import { Buffer } from 'node:buffer'
 import type { RowShape } from '../../runner/rows.ts'
-import type { Batch, Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
+import type { Batch } from '../../sources/source.ts'
 import { Undecodable } from '../decode/decode.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { type DelimitedParts, delimitedFormat } from './delimited-format.ts'
@@ -16,23 +17,23 @@ export type ObjectToEncode = NonNullable<Batch['object']>
 export interface ObjectFormat {
   shape: RowShape
   rowEnds: RowEnds
-  /** Where the rows begin. */
+  /** Offset of the first row. */
   dataStart: number
-  /** Whether the row may be sent as it lies in the object. */
+  /** Whether the row can be sent unchanged. */
   isStraight(bytes: Buffer, start: number, end: number): boolean
   /** Why the row cannot be sent. */
   check(bytes: Buffer, start: number, end: number): string | undefined
-  /** Why the last row of the object is not complete. Sent as it is, it would continue with the first row of the next object. */
+  /** Why the last row of the object is incomplete. Sent unchanged, it would continue with the first row of the next object. */
   checkLast(bytes: Buffer, start: number, end: number): string | undefined
-  /** The row without what stands between rows. */
+  /** The row without separators. */
   trim(bytes: Buffer, row: TextRange): TextRange
-  /** With a newline behind it. */
+  /** Writes the row and a newline. */
   write(bytes: Buffer, row: TextRange, out: ByteOutput): void
-  /** What is to be kept beside a row. */
+  /** Metadata stored with a rejected row. */
   kept: Row
 }
 
-/** A row that is longer is not what the format says it is. */
+/** A longer row means that the object has another format. */
 export const maxRowBytes = 64 * 1024 * 1024
 const firstLookBytes = 64 * 1024
 const newline = 0x0a
@@ -41,7 +42,7 @@ export function virtualValuesOf({ key, sizeBytes, modifiedAt }: Omit<ObjectToEnc
   return { _path: key, _file: key.slice(key.lastIndexOf('/') + 1), _size: sizeBytes, _time: modifiedAt ?? null }
 }
 
-/** Looks at the beginning of the object, and takes nothing of it. Rejects with Undecodable. */
+/** Reads the beginning of the object without consuming it. Rejects with Undecodable. */
 export async function jsonFormat(
   feed: ObjectFeed,
   filled: readonly FilledColumn[],
@@ -49,15 +50,15 @@ export async function jsonFormat(
 ): Promise<ObjectFormat> {
   const rows = makeJsonRows(filled)
   const begin = await lookAhead(feed, (bytes, isEnded) => {
-    const start = skipSpace(bytes, markBytesOf(bytes))
+    const start = skipSpace(bytes, byteOrderMarkLength(bytes))
     if (bytes[start] === code.openList) return { dataStart: start + 1, isList: true }
     const end = endOfValue(bytes, start, bytes.length)
-    // Broken, or large and over many lines: either way what comes next is told by lines.
+    // Invalid, or a large object over many lines: in both cases rows are found by lines.
     if (end === undefined && !isEnded && bytes.includes(newline, start))
-      return { dataStart: markBytesOf(bytes), isList: false }
+      return { dataStart: byteOrderMarkLength(bytes), isList: false }
     const next = end === undefined ? bytes.length : skipSpace(bytes, end)
     if (next === bytes.length && !isEnded) return undefined
-    return { dataStart: markBytesOf(bytes), isList: bytes[next] === code.comma }
+    return { dataStart: byteOrderMarkLength(bytes), isList: bytes[next] === code.comma }
   })
   const { dataStart, isList } = begin
   const isStraight = rows.isStraight && !isList
@@ -80,32 +81,32 @@ export async function jsonFormat(
   }
 }
 
-/** Looks at the first row, and takes nothing of the object. Rejects with Undecodable. */
+/** Reads the first row without consuming it. Rejects with Undecodable. */
 export async function delimitedObjectFormat(
   feed: ObjectFeed,
   parts: Omit<DelimitedParts, 'firstRow'>,
   rowEnds: RowEnds,
 ): Promise<ObjectFormat> {
   const { dataStart, firstRow } = await lookAhead(feed, (bytes, isEnded) => {
-    const mark = markBytesOf(bytes)
+    const mark = byteOrderMarkLength(bytes)
     const [end] = rowEnds.find(bytes.subarray(mark), isEnded ? 'object' : 'anywhere')
     if (end === undefined) return isEnded ? { dataStart: mark, firstRow: undefined } : undefined
     const firstEnd = mark + end
-    // A copy: what is at hand is used again.
+    // A copy, because the buffer is reused.
     const firstRow = Buffer.from(bytes.subarray(mark, firstEnd))
     return { dataStart: parts.hasNames ? lineEnd(bytes, firstEnd) : mark, firstRow }
   })
   return { ...delimitedFormat({ ...parts, firstRow }), rowEnds, dataStart }
 }
 
-/** A row of which nothing is known to follow ends before its newline. */
+/** When the row ended with the buffered bytes, its newline follows. */
 function lineEnd(bytes: Buffer, end: number): number {
   let at = end
   while (bytes[at] === 0x0d || bytes[at] === 0x0a) at++
   return bytes[end - 1] === 0x0a ? end : at
 }
 
-/** What is looked at depends on the object alone, not on how it arrives: a piece must be cut again as it was. */
+/** What is read depends on the object alone, not on how its bytes arrive: a piece must be cut the same way again. */
 async function lookAhead<Found>(
   feed: ObjectFeed,
   look: (bytes: Buffer, isEnded: boolean) => Found | undefined,
@@ -120,7 +121,7 @@ async function lookAhead<Found>(
 
 export const tooLong = 'it has a row of more than 64 MiB'
 
-/** The mark of the byte order that some writers begin with. */
-function markBytesOf(bytes: Buffer): number {
+/** Length of the byte order mark, if there is one. */
+function byteOrderMarkLength(bytes: Buffer): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 }

@@ -1,4 +1,4 @@
-// What a feed reads from: an object that is read to where it stays, or the chunks of one that must be unpacked, or that comes as a stream.
+// Input of a feed: a body read straight into the memory of the feed, or the chunks of a stream or of a decompressor.
 import { Buffer } from 'node:buffer'
 import { DirectBody } from '../../sources/direct/direct-body.ts'
 import { decompressedStream, markBytes } from '../decode/compressed-stream.ts'
@@ -7,7 +7,7 @@ import type { FeedInput } from './object-feed.ts'
 import type { ObjectToEncode } from './object-format.ts'
 import type { ObjectPlan } from './object-stream.ts'
 
-/** How it is compressed is told before anything is read. */
+/** Calls `found` with the compression before anything is read. */
 export async function openInput(
   { source: { compression } }: ObjectPlan,
   object: ObjectToEncode,
@@ -36,7 +36,7 @@ export async function openInput(
 function inputOfBody(first: Uint8Array, body: DirectBody): FeedInput {
   let start = first
   return {
-    async read(wantedBytes, room) {
+    async read(neededBytes, room) {
       if (start.length > 0) {
         room(start.length).set(start)
         const { length } = start
@@ -44,7 +44,7 @@ function inputOfBody(first: Uint8Array, body: DirectBody): FeedInput {
         return length
       }
       const { leftBytes } = body
-      return leftBytes === 0 ? undefined : body.readInto(room(Math.min(wantedBytes, leftBytes)))
+      return leftBytes === 0 ? undefined : body.readInto(room(Math.min(neededBytes, leftBytes)))
     },
     async close() {
       body.destroy()

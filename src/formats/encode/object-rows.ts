@@ -1,6 +1,6 @@
-// A piece of an object as rows.
+// Rows of a piece of an object.
 import { Buffer } from 'node:buffer'
-import type { RefusedRow } from '../../runner/delivery.ts'
+import type { RejectedRow } from '../../engine/rejected-row.ts'
 import type { Rows, RowToKeep } from '../../runner/rows.ts'
 import { ByteOutput } from './byte-output.ts'
 import type { TextRange } from './json-scan.ts'
@@ -16,29 +16,29 @@ export interface ObjectPiece {
   partition: string
   format: ObjectFormat
   bytes: Buffer
-  /** Where the bytes begin in the object. */
+  /** Offset of the bytes in the object. */
   begin: number
-  /** Of all its rows. */
+  /** Ends of all its rows. */
   ends: Uint32Array
   readBytes: number
-  /** The object ends with its last row. */
+  /** The last row of the piece is the last row of the object. */
   endsObject: boolean
-  /** The bytes are never looked at again. */
+  /** Returns the memory of the bytes for reuse. */
   release?(): void
 }
 
 interface PieceRows extends ObjectPiece {
-  /** Undefined while each row begins where the one before ends. */
+  /** Undefined when each row begins where the previous one ends. */
   starts: Uint32Array | undefined
-  undecodable: readonly RefusedRow[]
-  /** All rows lie as they are to be sent, one after the other. */
+  undecodable: readonly RejectedRow[]
+  /** All rows can be sent unchanged, in one chunk. */
   isStraight: boolean
 }
 
-/** Rejects with the reason of the signal that the rest has. */
-export async function rowsOfPiece(piece: ObjectPiece, rest: YieldToLoop): Promise<Rows> {
+/** Rejects with the abort reason of the signal of `yieldToLoop`. */
+export async function rowsOfPiece(piece: ObjectPiece, yieldToLoop: YieldToLoop): Promise<Rows> {
   const { format, bytes, ends } = piece
-  const undecodable: RefusedRow[] = []
+  const undecodable: RejectedRow[] = []
   let isStraight = true
   for (let index = 0, start = 0; index < ends.length; index++) {
     const end = ends[index]!
@@ -46,7 +46,7 @@ export async function rowsOfPiece(piece: ObjectPiece, rest: YieldToLoop): Promis
     const reason = format.check(bytes, start, end) ?? (isLast ? format.checkLast(bytes, start, end) : undefined)
     if (reason !== undefined) undecodable.push({ index, reason })
     if (isStraight) isStraight = reason === undefined && format.isStraight(bytes, start, end)
-    if (index % 64 === 0) await rest()
+    if (index % 64 === 0) await yieldToLoop()
     start = end
   }
   return pieceRows({ ...piece, starts: undefined, undecodable, isStraight })
@@ -59,7 +59,7 @@ function rowAt({ starts, ends }: PieceRows, index: number): TextRange {
 
 function pieceRows(parts: PieceRows): Rows {
   const { format, ends, undecodable } = parts
-  const select = (indexes: number[], left: readonly RefusedRow[]): Rows => {
+  const select = (indexes: number[], left: readonly RejectedRow[]): Rows => {
     const rows = indexes.map((index) => rowAt(parts, index))
     const selected = {
       starts: Uint32Array.from(rows, ({ start }) => start),
@@ -79,8 +79,8 @@ function pieceRows(parts: PieceRows): Rows {
       const { indexes, left } = partOf(undecodable, begin, end)
       return select(indexes, left)
     },
-    without(refused) {
-      const { indexes, left } = partWithout(ends.length, undecodable, refused)
+    without(rejected) {
+      const { indexes, left } = partWithout(ends.length, undecodable, rejected)
       return select(indexes, left)
     },
     keep: (index) => keptRow(parts, rowAt(parts, index)),
@@ -116,7 +116,7 @@ function keptRow({ object, partition, format, bytes, begin }: PieceRows, row: Te
   return {
     partition,
     position: `bytes ${begin + start} to ${begin + end} of ${key}`,
-    // A copy: the rest of the piece need not stay.
+    // A copy, so that the piece can be released.
     raw: Buffer.from(bytes.subarray(start, end)),
     meta: packMeta({ object: { key, sizeBytes, modifiedAt: modifiedAt ?? null }, ...format.kept }),
   }

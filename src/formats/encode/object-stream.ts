@@ -1,6 +1,6 @@
-// The bytes of an object without its compression, and what is said when it is not what it is said to be.
+// Decompressed stream of an object, and the error when it does not have its declared format.
 import { Readable } from 'node:stream'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import { ProbeFailure } from '../../sources/source.ts'
 import { decompressedStream } from '../decode/compressed-stream.ts'
 import { excerptOf, Undecodable } from '../decode/decode.ts'
@@ -12,7 +12,7 @@ export interface ObjectPlan {
   filled: readonly FilledColumn[]
 }
 
-/** The whole object. */
+/** Decompressed stream of the whole object. */
 export function streamOf({ source }: ObjectPlan, object: ObjectToEncode, signal: AbortSignal): Readable {
   const chunks = async function* (): AsyncGenerator<Uint8Array, void> {
     try {
@@ -24,7 +24,7 @@ export function streamOf({ source }: ObjectPlan, object: ObjectToEncode, signal:
   return Readable.from(chunks(), { objectMode: false })
 }
 
-/** What is wrong with an object is for the user to know. */
+/** Turns decoding errors into a ProbeFailure, which the user sees. */
 export function explained(error: unknown, { key }: Pick<ObjectToEncode, 'key'>): unknown {
   if (!(error instanceof Undecodable)) return error
   return new ProbeFailure({

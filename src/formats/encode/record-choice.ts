@@ -1,10 +1,10 @@
-// Some of the records of a list as a list: nothing is copied of them but where they are.
-import { firstPlace } from '../../lib/binary-search.ts'
+// View of selected records of a list. Only their offsets are copied.
+import { firstIndexWhere } from '../../lib/binary-search.ts'
 import type { RecordList, ValueOffsets, ValueRun } from '../../sources/source.ts'
 
-/** Indexes are in order. */
+/** `indexes` must be ascending. */
 export function chooseRecords(records: RecordList, indexes: readonly number[]): RecordList {
-  const { places } = records
+  const { valueOffsets } = records
   const at = (index: number) => {
     const chosen = indexes[index]
     return chosen === undefined ? undefined : records.at(chosen)
@@ -15,16 +15,16 @@ export function chooseRecords(records: RecordList, indexes: readonly number[]): 
     *[Symbol.iterator]() {
       for (let index = 0; index < indexes.length; index++) yield at(index)!
     },
-    ...(places && { places: choosePlaces(places, indexes) }),
+    ...(valueOffsets && { valueOffsets: chooseOffsets(valueOffsets, indexes) }),
   }
 }
 
-function choosePlaces({ starts, ends, runs }: ValueOffsets, indexes: readonly number[]): ValueOffsets {
+function chooseOffsets({ starts, ends, runs }: ValueOffsets, indexes: readonly number[]): ValueOffsets {
   const chosen: ValueRun[] = []
   let end = 0
-  const firstRun = firstPlace(runs.length, (place) => runs[place]!.end > (indexes[0] ?? 0))
-  for (let place = firstRun; place < runs.length && end < indexes.length; place++) {
-    const run = runs[place]!
+  const firstRun = firstIndexWhere(runs.length, (runIndex) => runs[runIndex]!.end > (indexes[0] ?? 0))
+  for (let runIndex = firstRun; runIndex < runs.length && end < indexes.length; runIndex++) {
+    const run = runs[runIndex]!
     const before = end
     while (end < indexes.length && indexes[end]! < run.end) end++
     if (end > before) chosen.push({ bytes: run.bytes, end })

@@ -7,9 +7,10 @@ import protobuf from 'protobufjs'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { type SchemaRegistryServer, startSchemaRegistry } from '../../../test/sources/schema-registry-server.ts'
 import type { StoredPipe } from '../../pipes/pipe.ts'
-import { classifyFailure, type Trouble } from '../../runner/classify-failure.ts'
+import { classifyFailure, type Failure } from '../../runner/classify-failure.ts'
 import type { Rows } from '../../runner/rows.ts'
-import { NotConnected, ProbeFailure, type Row, type SourceRecord } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
+import { NotConnected, ProbeFailure, type SourceRecord } from '../../sources/source.ts'
 import { type EncoderParts, encodeKept, makeRecordEncoder } from './encoder.ts'
 
 const { signal } = new AbortController()
@@ -106,7 +107,7 @@ describe('JSON records', () => {
     )
   })
 
-  it('are asked for what their transport says only where a column wants it', async () => {
+  it('are asked for their metadata only where a column needs it', async () => {
     const asked: number[] = []
     const record = { value: Buffer.from('{"a":{"b":1}}') }
     const asking = {
@@ -132,7 +133,7 @@ describe('JSON records', () => {
     assert.deepEqual(rows.undecodable, [])
   })
 
-  it('that are none are not in the body, and it is said why', async () => {
+  it('that are not JSON are not in the body, and have a reason', async () => {
     const rows = await encode({ columns: ['a Int64'] }, ['{"a":1}', 'hello', '{"a":', '[{"a":1}', '[1]', '{"a":2}'])
     assert.equal(textOf(rows), '{"a":1}\n{"a":2}\n')
     assert.deepEqual(rows.undecodable, [
@@ -152,7 +153,7 @@ describe('JSON records', () => {
     ])
   })
 
-  it('get what the transport says put in before their own members', async () => {
+  it('get virtual fields before their own members', async () => {
     const columns = [
       'a Int64',
       '_offset UInt64',
@@ -196,14 +197,14 @@ describe('JSON records', () => {
     assert.deepEqual(rows.shape.columns.at(-2), { column: 'atText', field: '_timestamp_4' })
   })
 
-  it('lose a field of their own that is called as one of the transport', async () => {
+  it('lose a field of their own that has the name of a virtual field', async () => {
     const rows = await encode({ columns: ['a Int64', '_key String'] }, ['{"_key":"mine","a":{"_key":1}}', '{"_key":1}'])
     assert.equal(rows.count, 2)
     const keys = textOf(rows).replaceAll('k\ufffd\\"', 'key')
     assert.equal(keys, '{"_key":"key","a":{"_key":1}}\n{"_key":"key"}\n')
   })
 
-  it('leave out what the transport does not say, and send null where a column takes it', async () => {
+  it('omit virtual fields without a value, and send null where a column is Nullable', async () => {
     const encoder = makeRecordEncoder(partsOf({ columns: ['_key String', '_timestamp Nullable(DateTime)'] }))
     const records = [{ value: Buffer.from('{"a":1}'), meta: { _key: null, _timestamp: null } }]
     assert.equal(textOf(await encoder.encode('p', records, signal)), '{"_timestamp":null,"a":1}\n')
@@ -305,7 +306,7 @@ describe('rows of records', () => {
     }
   }
 
-  it('are told apart by their parts once, however many parts there are', async () => {
+  it('are assigned to their parts once, however many parts there are', async () => {
     const encoder = makeRecordEncoder(partsOf({ columns: ['a Int64'] }))
     const parts: Rows[] = []
     for (let index = 0; index < 50; index++) {
@@ -351,7 +352,7 @@ describe('Avro and Protobuf records', () => {
       { name: 'at', type: { type: 'long', logicalType: 'timestamp-micros' } },
       { name: 'ratio', type: 'double' },
       { name: 'raw', type: 'bytes' },
-      { name: 'to', type: { type: 'record', name: 'Place', fields: [{ name: 'city', type: 'string' }] } },
+      { name: 'to', type: { type: 'record', name: 'Address', fields: [{ name: 'city', type: 'string' }] } },
       { name: 'tags', type: { type: 'map', values: { type: 'array', items: 'int' } } },
     ],
   } as avro.Schema
@@ -413,7 +414,7 @@ describe('Avro and Protobuf records', () => {
     })
   })
 
-  it('that cannot be decoded are told, each with its reason, and the others are sent', async () => {
+  it('that cannot be decoded are listed, each with its reason, and the others are sent', async () => {
     await withRegistry(async (registry) => {
       const id = registry.register(JSON.stringify(orderSchema))
       const json = registry.register('{}', 'JSON')
@@ -432,8 +433,8 @@ describe('Avro and Protobuf records', () => {
         rows.undecodable.map(({ index, reason }) => `${index} ${reason}`),
         [
           '0 it begins with "text", not with the zero byte and the schema id of AvroConfluent',
-          '2 it does not fit schema 1: at "note" it ends too early',
-          '3 it does not fit schema 1: it goes on for 3 bytes after its end',
+          '2 it does not match schema 1: at "note" it ends too early',
+          '3 it does not match schema 1: it goes on for 3 bytes after its end',
           '4 schema 2 is JSON Schema, but the format is AvroConfluent',
           '5 it names schema 99, which the schema registry does not have',
         ],
@@ -443,7 +444,7 @@ describe('Avro and Protobuf records', () => {
     })
   })
 
-  it('ask for a schema that is not there once in a while, and give up on very many', async () => {
+  it('ask for a missing schema once in a while, and reject when very many are missing', async () => {
     await withRegistry(async (registry) => {
       const encoder = makeRecordEncoder(
         partsOf({ format: 'AvroConfluent', registryUrl: registry.url, columns: ['id Int64'] }),
@@ -464,7 +465,7 @@ describe('Avro and Protobuf records', () => {
     })
   })
 
-  it('of which a few bytes stand for millions of values are refused', async () => {
+  it('of which a few bytes stand for millions of values are rejected', async () => {
     await withRegistry(async (registry) => {
       const nulls = { type: 'record', name: 'R', fields: [{ name: 'n', type: { type: 'array', items: 'null' } }] }
       const id = registry.register(JSON.stringify(nulls))
@@ -476,14 +477,14 @@ describe('Avro and Protobuf records', () => {
     })
   })
 
-  it('wait for a registry that cannot be reached, and say when the user must act', async () => {
+  it('reject with NotConnected while the registry cannot be reached, and with a ProbeFailure when the user must act', async () => {
     const registry = await startSchemaRegistry({ credentials: { username: 'u', password: 'p' } })
     const pipe = { format: 'AvroConfluent', registryUrl: registry.url, columns: ['id Int64'] }
     const values = [framed(1, orderType.toBuffer(order))]
     await assert.rejects(encode(pipe, values), (error) => {
       return error instanceof ProbeFailure && error.code === 'credentials_refused'
     })
-    const troubleOf = async (): Promise<Trouble | undefined> => {
+    const troubleOf = async (): Promise<Failure | undefined> => {
       const error: unknown = await encode(
         { ...pipe, registryUrl: `${registry.url}/path/?tenant=canary` },
         values,
@@ -526,7 +527,7 @@ describe('Avro and Protobuf records', () => {
   it('of Protobuf are sent as JSON too', async () => {
     await withRegistry(async (registry) => {
       const schema =
-        'syntax = "proto3"; message Order { uint64 id = 1; repeated string tags = 2; Place to = 3; } message Place { string city = 1; }'
+        'syntax = "proto3"; message Order { uint64 id = 1; repeated string tags = 2; Address to = 3; } message Address { string city = 1; }'
       const id = registry.register(schema, 'PROTOBUF')
       const type = protobuf.parse(schema).root.lookupType('Order')
       const body = type.encode({ id: 7, tags: ['x', 'ü'], to: { city: 'Ulm' } }).finish()

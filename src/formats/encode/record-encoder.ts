@@ -1,6 +1,6 @@
-// The encoder of a stream: which format its records have, and where their schemas come from.
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+// Encoder of the records of a stream.
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import { egressOf } from '../../sources/kafka/kafka-routes.ts'
 import { makeSchemaRegistry, type SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
 import { confluentAvro } from '../decode/avro-rows.ts'
@@ -42,13 +42,13 @@ function formatOf(parts: EncoderParts, signal: AbortSignal): RecordFormat {
 }
 
 function registryOf(
-  { source, secrets, organizationId, context, egress: ordinary }: EncoderParts,
+  { source, secrets, organizationId, context, egress: directEgress }: EncoderParts,
   signal: AbortSignal,
 ): SchemaRegistry | undefined {
   const config = source as Pick<KafkaSource, 'schemaRegistry' | 'reversePrivateEndpointIds'>
   const { schemaRegistry } = config
   if (!schemaRegistry) return undefined
-  const egress = egressOf(config, { ...context, organizationId }, ordinary)
+  const egress = egressOf(config, { ...context, organizationId }, directEgress)
   const { url, caCertificate, authentication } = schemaRegistry
   const credentials = authentication && secrets.schemaRegistry
   return makeSchemaRegistry({ url, caCertificate, credentials }, { ...context, egress, signal })

@@ -1,4 +1,4 @@
-// What a format of records asks of those who send them.
+// Interface of a record format.
 
 import type { RowShape } from '../../runner/rows.ts'
 import type { RecordList, SourceRecord, ValueOffsets } from '../../sources/source.ts'
@@ -6,21 +6,21 @@ import type { ByteOutput } from './byte-output.ts'
 
 export interface RecordFormat {
   shape: RowShape
-  /** The format with all that these records need beside themselves. Rejects with NotConnected, or with a ProbeFailure. */
+  /** Loads what these records need, such as schemas. Rejects with NotConnected, or with a ProbeFailure. */
   prepare?(records: RecordList, signal: AbortSignal): Promise<RecordFormat>
-  /** Why the record cannot be written. Only of a format that can tell without writing it. */
+  /** Why the record cannot be written. Only for formats that can check without writing. */
   check?(record: SourceRecord): string | undefined
-  /** The rows of the record, each with a newline behind it; the same bytes each time. Throws Undecodable. */
+  /** Writes the rows of the record, each followed by a newline; the same bytes each time. Throws Undecodable. */
   write(record: SourceRecord, out: ByteOutput): void
-  /** The same for values where they lie. Only of a format that needs nothing of a record but its value. */
+  /** The same for values that are still in the fetched bytes. Only for formats that need nothing but the value. */
   inPlace?: InPlace
 }
 
 export interface InPlace {
   check(bytes: Buffer, start: number, end: number): string | undefined
   /**
-   * Writes values that lie in these bytes, from the first on and at least that one, as far as is good to write at once; gives how
-   * far it came. There may be more space between the rows than if each were written by itself.
+   * Writes one or more of the values, from `first` on, and returns the index after the last one written. There may be more white space
+   * between rows than with one write per value.
    */
-  writeSome(bytes: Buffer, places: ValueOffsets, values: { first: number; end: number }, out: ByteOutput): number
+  writeSome(bytes: Buffer, offsets: ValueOffsets, values: { first: number; end: number }, out: ByteOutput): number
 }

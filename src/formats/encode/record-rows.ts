@@ -1,7 +1,7 @@
-// Records of a stream as rows. What is cheap to write is written when it is sent. What is not is kept as it was written when it
-// was checked, as far as that takes not too much memory; only the rest is written again.
+// Rows of the records of a stream. Cheap formats are written when sent. Others are written once while they are checked, and kept up to a
+// limit; rows beyond the limit are written again when sent.
 
-import type { RefusedRow } from '../../runner/delivery.ts'
+import type { RejectedRow } from '../../engine/rejected-row.ts'
 import type { Rows, RowToKeep } from '../../runner/rows.ts'
 import type { RecordList, SourceRecord, ValueOffsets } from '../../sources/source.ts'
 import { Undecodable } from '../decode/decode.ts'
@@ -12,11 +12,11 @@ import type { InPlace, RecordFormat } from './record-format.ts'
 import { partOf, partWithout } from './row-parts.ts'
 import { makeYieldToLoop, type YieldToLoop } from './yield-to-loop.ts'
 
-/** What is given away at once. */
+/** Size of a chunk of the body. */
 const chunkBytes = 192 * 1024
-/** Of all that is kept of what was written. */
+/** Limit for the written bytes kept per batch. */
 const maxKeptBytes = 64 * 1024 * 1024
-/** Of one record. */
+/** Limit for one written record. */
 const maxRecordBytes = 64 * 1024 * 1024
 
 interface Records {
@@ -24,12 +24,12 @@ interface Records {
   partition: string
   records: RecordList
   readBytes: number
-  undecodable: readonly RefusedRow[]
-  /** What the first records were written as. */
+  undecodable: readonly RejectedRow[]
+  /** Written bytes of the first `count` records. */
   written: { count: number; chunks: Uint8Array[] }
 }
 
-/** Rejects with NotConnected, with a ProbeFailure, or with the reason of the signal. */
+/** Rejects with NotConnected, with a ProbeFailure, or with the abort reason of the signal. */
 export async function encodeRecords(
   unprepared: RecordFormat,
   partition: string,
@@ -37,13 +37,13 @@ export async function encodeRecords(
   signal: AbortSignal,
 ): Promise<Rows> {
   const format = (await unprepared.prepare?.(records, signal)) ?? unprepared
-  const rest = makeYieldToLoop(signal)
-  const { places } = records
-  if (format.inPlace && places) {
-    const { undecodable, readBytes } = await checkInPlace(format.inPlace, places, rest)
+  const yieldToLoop = makeYieldToLoop(signal)
+  const { valueOffsets } = records
+  if (format.inPlace && valueOffsets) {
+    const { undecodable, readBytes } = await checkInPlace(format.inPlace, valueOffsets, yieldToLoop)
     return recordRows({ format, partition, records, readBytes, undecodable, written: nothingWritten })
   }
-  const undecodable: RefusedRow[] = []
+  const undecodable: RejectedRow[] = []
   const keeper = format.check ? undefined : makeKeeper(format)
   const examine = format.check ?? keeper!.write
   let [index, readBytes] = [0, 0]
@@ -51,7 +51,7 @@ export async function encodeRecords(
     const reason = examine(record)
     if (reason !== undefined) undecodable.push({ index, reason })
     readBytes += record.value.length
-    if (index++ % 64 === 0) await rest()
+    if (index++ % 64 === 0) await yieldToLoop()
   }
   const written = keeper?.finish() ?? nothingWritten
   return recordRows({ format, partition, records, readBytes, undecodable, written })
@@ -62,9 +62,9 @@ const nothingWritten: Records['written'] = { count: 0, chunks: [] }
 async function checkInPlace(
   { check }: InPlace,
   { starts, ends, runs }: ValueOffsets,
-  rest: YieldToLoop,
+  yieldToLoop: YieldToLoop,
 ): Promise<Pick<Records, 'undecodable' | 'readBytes'>> {
-  const undecodable: RefusedRow[] = []
+  const undecodable: RejectedRow[] = []
   let [index, readBytes] = [0, 0]
   for (const run of runs) {
     for (; index < run.end; index++) {
@@ -73,14 +73,14 @@ async function checkInPlace(
       const reason = check(run.bytes, start, end)
       if (reason !== undefined) undecodable.push({ index, reason })
       readBytes += end - start
-      if (index % 64 === 0) await rest()
+      if (index % 64 === 0) await yieldToLoop()
     }
   }
   return { undecodable, readBytes }
 }
 
 interface Keeper {
-  /** Why the record cannot be written. */
+  /** Returns why the record cannot be written. */
   write(record: SourceRecord): string | undefined
   finish(): Records['written']
 }
@@ -127,7 +127,7 @@ function problemOfWriting(format: RecordFormat, record: SourceRecord, out: ByteO
 
 function recordRows(parts: Records): Rows {
   const { format, partition, records, readBytes, undecodable } = parts
-  const select = (indexes: number[], left: readonly RefusedRow[]): Rows => {
+  const select = (indexes: number[], left: readonly RejectedRow[]): Rows => {
     const chosen = chooseRecords(records, indexes)
     const sizeBytes = valueBytesOf(chosen)
     const written = nothingWritten
@@ -144,8 +144,8 @@ function recordRows(parts: Records): Rows {
       const { indexes, left } = partOf(undecodable, begin, end)
       return select(indexes, left)
     },
-    without(refused) {
-      const { indexes, left } = partWithout(records.length, undecodable, refused)
+    without(rejected) {
+      const { indexes, left } = partWithout(records.length, undecodable, rejected)
       return select(indexes, left)
     },
     keep: (index) => keptRecord(partition, records.at(index)!),
@@ -154,26 +154,29 @@ function recordRows(parts: Records): Rows {
 }
 
 function valueBytesOf(records: RecordList): number {
-  const { places, length } = records
+  const { valueOffsets, length } = records
   let sizeBytes = 0
-  if (places) for (let index = 0; index < length; index++) sizeBytes += places.ends[index]! - places.starts[index]!
+  if (valueOffsets)
+    for (let index = 0; index < length; index++) sizeBytes += valueOffsets.ends[index]! - valueOffsets.starts[index]!
   else for (const { value } of records) sizeBytes += value.length
   return sizeBytes
 }
 
 function bodyOf(parts: Records): Generator<Uint8Array, void> {
   const { format, records } = parts
-  return format.inPlace && records.places ? bodyInPlace(parts, format.inPlace, records.places) : bodyByRecord(parts)
+  return format.inPlace && records.valueOffsets
+    ? bodyInPlace(parts, format.inPlace, records.valueOffsets)
+    : bodyByRecord(parts)
 }
 
 function* bodyInPlace(
   { undecodable }: Records,
   { writeSome }: InPlace,
-  places: ValueOffsets,
+  valueOffsets: ValueOffsets,
 ): Generator<Uint8Array, void> {
   const out = new ByteOutput()
   let [first, skipped] = [0, 0]
-  for (const { bytes, end } of places.runs) {
+  for (const { bytes, end } of valueOffsets.runs) {
     while (first < end) {
       const nextSkipped = undecodable[skipped]?.index
       if (first === nextSkipped) {
@@ -181,7 +184,7 @@ function* bodyInPlace(
         first++
         continue
       }
-      first = writeSome(bytes, places, { first, end: Math.min(end, nextSkipped ?? end) }, out)
+      first = writeSome(bytes, valueOffsets, { first, end: Math.min(end, nextSkipped ?? end) }, out)
       if (out.sizeBytes >= chunkBytes) yield* out.lend()
     }
   }
@@ -208,7 +211,7 @@ function keptRecord(partition: string, { value, meta }: SourceRecord): RowToKeep
   return { partition, position, raw: value, meta: packMeta(meta) }
 }
 
-/** The record that was kept. Throws when it is not one. */
+/** The record of a rejected row. Throws when it is not one of a record. */
 export function recordOfKept({ raw, meta }: { raw: Uint8Array; meta: string }): SourceRecord {
   return { value: raw, meta: unpackMeta(meta) as SourceRecord['meta'] }
 }

@@ -39,10 +39,10 @@ const pieces = fc.array(
 
 describe('ends of rows', () => {
   for (const [name, rowEnds] of Object.entries(kinds)) {
-    it(`of ${name} are the same when they are looked for in steps, and others get their turn between these`, async () => {
-      let rests = 0
-      const rest = (): undefined => {
-        rests++
+    it(`of ${name} are the same when they are searched in steps, with a yield after each step`, async () => {
+      let yields = 0
+      const yieldToLoop = (): undefined => {
+        yields++
       }
       await fc.assert(
         fc.asyncProperty(
@@ -51,38 +51,38 @@ describe('ends of rows', () => {
           fc.constantFrom<Ending>('anywhere', 'row', 'object'),
           async (parts, firstStepBytes, ending) => {
             const bytes = Buffer.from(parts.join(''))
-            const found = await findEnds(rowEnds, bytes, { ending, rest, firstStepBytes })
+            const found = await findEnds(rowEnds, bytes, { ending, yieldToLoop, firstStepBytes })
             assert.deepEqual([...found], [...rowEnds.find(bytes, ending)])
           },
         ),
         { numRuns: 2_000 },
       )
-      assert.ok(rests > 1_000)
+      assert.ok(yields > 1_000)
     })
   }
 })
 
-describe('long work', () => {
-  it('rests when its time is over, and ends when it is called off', async () => {
-    const calling = new AbortController()
-    const rest = makeYieldToLoop(calling.signal)
-    assert.equal(rest(), undefined)
+describe('yielding to the event loop', () => {
+  it('happens after 20 ms, and rejects when the signal is aborted', async () => {
+    const abort = new AbortController()
+    const yieldToLoop = makeYieldToLoop(abort.signal)
+    assert.equal(yieldToLoop(), undefined)
     const busyUntilMs = performance.now() + 25
     while (performance.now() < busyUntilMs);
-    let hadTurn = false
+    let hasYielded = false
     const turn = nextTurn().then(() => {
-      hadTurn = true
+      hasYielded = true
     })
-    await rest()
-    assert.ok(hadTurn)
+    await yieldToLoop()
+    assert.ok(hasYielded)
     await turn
     const againUntilMs = performance.now() + 25
     while (performance.now() < againUntilMs);
-    calling.abort(new Error('called off'))
-    await assert.rejects(rest() ?? Promise.resolve(), /called off/)
+    abort.abort(new Error('aborted'))
+    await assert.rejects(yieldToLoop() ?? Promise.resolve(), /aborted/)
   })
 
-  it('is also what is done with the rows of a piece', async () => {
+  it('happens while the rows of a piece are checked', async () => {
     const format: ObjectFormat = {
       shape: { format: 'CSV', fields: [], columns: [] },
       rowEnds: kinds.CSV!,
@@ -104,11 +104,11 @@ describe('long work', () => {
       readBytes: 2_000,
       endsObject: true,
     }
-    let rests = 0
+    let yields = 0
     const rows = await rowsOfPiece({ ...piece, ends: kinds.CSV!.find(bytes, 'object') }, async () => {
-      rests++
+      yields++
     })
     assert.equal(rows.count, 1_000)
-    assert.ok(rests >= 1_000 / 64)
+    assert.ok(yields >= 1_000 / 64)
   })
 })

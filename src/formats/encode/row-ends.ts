@@ -1,31 +1,34 @@
-// Where the rows of an object end, in a part of its bytes that begins with a row.
+// Finds the ends of rows in a part of an object that begins with a row.
 import type { Buffer } from 'node:buffer'
 import { code, endOfValue, isSpace, skipSpace } from './json-scan.ts'
 import type { YieldToLoop } from './yield-to-loop.ts'
 
-/** How the bytes end: anywhere, behind a row, or with the object. */
+/** How the bytes end: anywhere, after a row, or with the object. */
 export type Ending = 'anywhere' | 'row' | 'object'
 
 export interface RowEnds {
   /**
-   * The ends of all rows that are whole, in order; each begins where the one before ends. They lie in an empty list, of whoever gives
-   * one.
+   * Ends of all complete rows, ascending; each row begins where the previous one ends. They are stored in `list`, which must be empty.
    */
   find(bytes: Buffer, ending: Ending, list?: EndList): Uint32Array
-  /** Whether a piece may end there. */
+  /** Whether a piece may end at `end`. */
   mayCutAt(bytes: Buffer, end: number): boolean
 }
 
 const stepBytes = 1024 * 1024
 
-/** What `find` gives, in steps: it does not matter how large they are. */
+/** Returns what `find` returns, and yields to the event loop between steps. The size of the steps does not change the result. */
 export async function findEnds(
   rowEnds: RowEnds,
   bytes: Buffer,
-  { ending, rest, firstStepBytes = stepBytes }: { ending: Ending; rest: YieldToLoop; firstStepBytes?: number },
+  {
+    ending,
+    yieldToLoop,
+    firstStepBytes = stepBytes,
+  }: { ending: Ending; yieldToLoop: YieldToLoop; firstStepBytes?: number },
 ): Promise<Uint32Array> {
   let ends = new EndList()
-  // What one step has found is copied before the next: to throw away lists by megabytes has all memory searched for what is left.
+  // One list is reused for all steps: discarding megabytes per step would trigger full garbage collections.
   const list = new EndList()
   for (let sizeBytes = firstStepBytes; ; ) {
     const start = ends.last
@@ -33,19 +36,19 @@ export async function findEnds(
     const step = isLast ? bytes.subarray(start) : bytes.subarray(start, start + sizeBytes)
     list.clear()
     const found = rowEnds.find(step, isLast ? ending : 'anywhere', list)
-    // What follows an end may decide whether there is one, as it does for a piece.
+    // The bytes after an end can decide whether it is one, as for a piece.
     const isSure = (end: number): boolean => rowEnds.mayCutAt(bytes, start + end)
     const count = isLast ? found.length : found.findLastIndex(isSure) + 1
-    // The others have about as many.
+    // Estimated from the first step.
     if (start === 0) ends = new EndList((count * bytes.length * 1.1) / step.length)
     for (let index = 0; index < count; index++) ends.push(start + found[index]!)
     if (isLast) return ends.all()
     sizeBytes = count === 0 ? sizeBytes * 2 : firstStepBytes
-    await rest()
+    await yieldToLoop()
   }
 }
 
-/** Numbers of 32 bits: an object has a million rows, and a list of numbers takes twice the memory. */
+/** List of 32-bit numbers: half the memory of an array for a million rows. */
 export class EndList {
   #ends: Uint32Array
   #count = 0
@@ -54,7 +57,7 @@ export class EndList {
     this.#ends = new Uint32Array(Math.max(1024, Math.ceil(expected)))
   }
 
-  /** Of the last row, or 0. */
+  /** End of the last row, or 0. */
   get last(): number {
     return this.#count === 0 ? 0 : this.#ends[this.#count - 1]!
   }
@@ -78,9 +81,8 @@ export class EndList {
 }
 
 /**
- * Objects of JSON that have newlines between them, on one line each or on several. No value has a newline between `}` and what
- * begins another value, and none has one before `{` without a comma, a colon or a bracket before that; so what is broken
- * spoils only its own row.
+ * JSON objects separated by newlines, each on one or more lines. Between `}` and the beginning of another value, and before `{`
+ * without a comma, colon or bracket before it, no newline is inside a value. So an invalid row affects no other row.
  */
 export const jsonLineEnds: RowEnds = {
   mayCutAt: () => true,
@@ -108,14 +110,14 @@ function isBetweenRows(bytes: Buffer, newline: number, next: number): boolean {
   return after === code.openObject && before !== code.comma && before !== code.openList && before !== code.colon
 }
 
-/** Objects of JSON that have commas between them, with or without a list around them. */
+/** JSON objects separated by commas, with or without a list around them. */
 export const jsonListEnds: RowEnds = {
   mayCutAt: () => true,
   find(bytes, ending, ends = new EndList()) {
     for (let at = skipBetween(bytes, 0); at < bytes.length; ) {
       const end = bytes[at] === code.closeObject ? at + 1 : endOfValue(bytes, at, bytes.length)
       const next = end === undefined ? bytes.length : skipBetween(bytes, end)
-      // More of a value, or of what follows it, may come.
+      // More of the value, or of the separator after it, may follow.
       if (next === bytes.length && ending === 'anywhere') break
       ends.push(end ?? bytes.length)
       at = next
@@ -124,7 +126,7 @@ export const jsonListEnds: RowEnds = {
   },
 }
 
-/** What stands between the objects of a list, and behind the last one. */
+/** Skips separators between the objects of a list, and after the last one. */
 export function skipBetween(bytes: Buffer, start: number, end = bytes.length): number {
   let at = start
   while (at < end && (isSpace(bytes[at]) || bytes[at] === code.comma || bytes[at] === code.closeList)) at++

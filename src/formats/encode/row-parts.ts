@@ -1,16 +1,17 @@
-// Which rows are left when some are taken or taken away, and how those that cannot be decoded are numbered among them.
-import { firstPlace } from '../../lib/binary-search.ts'
-import type { RefusedRow } from '../../runner/delivery.ts'
+// Selects rows by range or by exclusion, and renumbers those that cannot be decoded.
+
+import type { RejectedRow } from '../../engine/rejected-row.ts'
+import { firstIndexWhere } from '../../lib/binary-search.ts'
 
 export interface RowPart {
-  /** Of the rows that are left, in order. */
+  /** Indexes of the selected rows, ascending. */
   indexes: number[]
-  /** Those that cannot be decoded, by their new numbers. */
-  left: RefusedRow[]
+  /** Rows that cannot be decoded, with their new indexes. */
+  left: RejectedRow[]
 }
 
-/** Those that cannot be decoded are in order. */
-export function partOf(undecodable: readonly RefusedRow[], begin: number, end: number): RowPart {
+/** `undecodable` must be in ascending order. */
+export function partOf(undecodable: readonly RejectedRow[], begin: number, end: number): RowPart {
   return {
     indexes: Array.from({ length: Math.max(end - begin, 0) }, (_, offset) => begin + offset),
     left: undecodable
@@ -19,16 +20,20 @@ export function partOf(undecodable: readonly RefusedRow[], begin: number, end: n
   }
 }
 
-function firstFrom(undecodable: readonly RefusedRow[], least: number): number {
-  return firstPlace(undecodable.length, (place) => undecodable[place]!.index >= least)
+function firstFrom(undecodable: readonly RejectedRow[], least: number): number {
+  return firstIndexWhere(undecodable.length, (position) => undecodable[position]!.index >= least)
 }
 
-export function partWithout(count: number, undecodable: readonly RefusedRow[], refused: ReadonlySet<number>): RowPart {
+export function partWithout(
+  count: number,
+  undecodable: readonly RejectedRow[],
+  rejected: ReadonlySet<number>,
+): RowPart {
   const reasons = new Map(undecodable.map(({ index, reason }) => [index, reason]))
   const indexes: number[] = []
-  const left: RefusedRow[] = []
+  const left: RejectedRow[] = []
   for (let index = 0; index < count; index++) {
-    if (refused.has(index)) continue
+    if (rejected.has(index)) continue
     const reason = reasons.get(index)
     if (reason !== undefined) left.push({ index: indexes.length, reason })
     indexes.push(index)

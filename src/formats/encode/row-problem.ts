@@ -1,22 +1,22 @@
-// Why the engine surely does not take a row, in our own words, without asking it.
+// Explains in our own words why ClickHouse rejects a row, without asking it.
 
 import type { RowShape } from '../../runner/rows.ts'
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import { excerptOf, Undecodable } from '../decode/decode.ts'
 import { decodeDelimited } from '../decode/delimited-rows.ts'
 import { BudgetSpent } from '../decode/sample-budget.ts'
 import { makeValueCheck, type ValueCheck } from '../decode/value-fit.ts'
 
-/** Undefined when nothing is found. The bytes are those that the engine gets. */
+/** Undefined when no reason is found. The bytes are those sent to ClickHouse. */
 export type FindProblem = (bytes: Buffer) => string | undefined
 
 export function problemFinder(shape: RowShape): FindProblem {
   const budget = { values: Number.POSITIVE_INFINITY, unpackedBytes: Number.POSITIVE_INFINITY }
-  const judged = shape.fields.map(({ name, type }) => ({ name, type, judge: makeValueCheck(type, budget) }))
+  const checks = shape.fields.map(({ name, type }) => ({ name, type, check: makeValueCheck(type, budget) }))
   const rowOf = shape.format === 'JSONEachRow' ? objectIn : valuesIn(shape)
   return (bytes) => {
     try {
-      return problemOf(rowOf(bytes), judged)
+      return problemOf(rowOf(bytes), checks)
     } catch (error) {
       if (error instanceof Undecodable) return error.reason
       if (error instanceof BudgetSpent) return undefined
@@ -27,16 +27,16 @@ export function problemFinder(shape: RowShape): FindProblem {
 
 function problemOf(
   row: Row | undefined,
-  judged: { name: string; type: string; judge: ValueCheck }[],
+  checks: { name: string; type: string; check: ValueCheck }[],
 ): string | undefined {
-  for (const { name, type, judge } of judged) {
-    const problem = row && judge(row[name])
+  for (const { name, type, check } of checks) {
+    const problem = row && check(row[name])
     if (problem) return `${problem.found} ${problem.why}, in ${excerptOf(name, 100)} of type ${type}`
   }
   return undefined
 }
 
-/** Undefined for what is not one object, or is not JSON to the letter: engines read more. */
+/** Undefined unless it is one object of strictly valid JSON: ClickHouse accepts more. */
 function objectIn(bytes: Buffer): Row | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'))

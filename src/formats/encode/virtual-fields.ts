@@ -1,16 +1,16 @@
-// What the transport says of a record, as members to be put into its JSON.
+// Virtual fields of a record (metadata of the transport), as members inserted into its JSON.
 import { Buffer } from 'node:buffer'
 import type { RowShape } from '../../runner/rows.ts'
-import type { Row } from '../../sources/source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { parseType } from './engine-type.ts'
 import type { FilledColumn } from './field-plan.ts'
 import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
 
 export interface VirtualField {
-  /** In the body. */
+  /** Name in the body. */
   name: string
-  /** The name as JSON has it before a value. */
+  /** `"name":` as it precedes the value. */
   label: Uint8Array
   type: string
   writer: ColumnWriter
@@ -22,7 +22,7 @@ export interface VirtualFields {
   columns: RowShape['columns']
 }
 
-/** Columns of different types that take from the same field each have one of their own. */
+/** Columns of different types that use the same virtual field each get their own copy. */
 export function virtualFieldsFor(filled: readonly FilledColumn[]): VirtualFields {
   const fields: (VirtualField & { source: string })[] = []
   const columns: RowShape['columns'] = []
@@ -33,7 +33,7 @@ export function virtualFieldsFor(filled: readonly FilledColumn[]): VirtualFields
     if (!field) {
       const name = ofSource.length === 0 ? source : `${source}_${ofSource.length + 1}`
       const label = Buffer.from(`${JSON.stringify(name)}:`)
-      const writer = makeColumnWriter(type, 'moment')
+      const writer = makeColumnWriter(type, 'timestamp')
       field = { source, name, label, type, writer, valueIn: valueGetter(source, type) }
       fields.push(field)
     }
@@ -42,7 +42,7 @@ export function virtualFieldsFor(filled: readonly FilledColumn[]): VirtualFields
   return { fields, columns }
 }
 
-/** What a column takes of the transport. */
+/** Reads the value of a virtual field in the form that the column type needs. */
 export function valueGetter(source: string, type: string): (meta: Row) => unknown {
   if (source !== '_headers') return (meta) => meta[source] ?? null
   const { name, elements } = parseType(type)
@@ -59,7 +59,7 @@ export function valueGetter(source: string, type: string): (meta: Row) => unknow
 
 const comma = 0x2c
 
-/** Members with commas between them; false when there are none. */
+/** Writes comma-separated members; returns false when there are no members. */
 export function writeVirtualMembers(fields: readonly VirtualField[], meta: Row, out: ByteOutput): boolean {
   let hasAny = false
   for (const { label, writer, valueIn } of fields) {

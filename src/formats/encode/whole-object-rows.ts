@@ -1,4 +1,4 @@
-// Objects of formats that the engine reads as a whole: Parquet, and the container of Avro.
+// Rows of objects that ClickHouse reads as a whole: Parquet and Avro object container files.
 import type { Readable } from 'node:stream'
 import type { Rows } from '../../runner/rows.ts'
 import { ProbeFailure } from '../../sources/source.ts'
@@ -8,7 +8,7 @@ import { packMeta } from './kept-meta.ts'
 import type { ObjectToEncode } from './object-format.ts'
 import { type ObjectPlan, streamOf } from './object-stream.ts'
 
-/** Throws a ProbeFailure for columns that cannot be filled from such an object. */
+/** Throws a ProbeFailure when columns cannot be filled from such an object. */
 export function wholeObjectRows(
   plan: ObjectPlan,
   object: ObjectToEncode,
@@ -38,7 +38,7 @@ export function wholeObjectRows(
   return whole
 }
 
-/** The engine fills columns from fields of the file, each with one type, and from nothing else. */
+/** ClickHouse fills columns only from fields of the file, each with one type. */
 function refuseUnfilled(filled: readonly FilledColumn[], format: WholeFormat): void {
   const [reason] = wholeFileProblems(filled, format)
   if (reason === undefined) return

@@ -1,17 +1,17 @@
-// Long work gives way to others now and then: the API may be served by the same thread.
+// Yields to the event loop during long work: the same thread may serve the API.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-const longestTurnMs = 20
+const yieldEveryMs = 20
 
-/** To be called often: undefined when there is no need to rest yet. Rejects with the reason of the signal. */
+/** Call it often: returns undefined while no yield is due. Rejects with the abort reason of the signal. */
 export type YieldToLoop = () => Promise<void> | undefined
 
 export function makeYieldToLoop(signal: AbortSignal): YieldToLoop {
-  let restedAtMs = performance.now()
-  const rest = async (): Promise<void> => {
+  let yieldedAtMs = performance.now()
+  const yieldNow = async (): Promise<void> => {
     await nextTurn()
     signal.throwIfAborted()
-    restedAtMs = performance.now()
+    yieldedAtMs = performance.now()
   }
-  return () => (performance.now() - restedAtMs < longestTurnMs ? undefined : rest())
+  return () => (performance.now() - yieldedAtMs < yieldEveryMs ? undefined : yieldNow())
 }

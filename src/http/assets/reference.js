@@ -1,5 +1,5 @@
-// Comforts of the reference page, which is complete without them: copy buttons, a filter over the contents, and a mark
-// in the contents at what is being read.
+// Enhancements of the reference page, which works without them: copy buttons, a filter of the contents, and a mark
+// on the current section.
 
 for (const figure of document.querySelectorAll('figure.code')) {
   const button = document.createElement('button')
@@ -17,7 +17,7 @@ for (const figure of document.querySelectorAll('figure.code')) {
 
 async function copy(element) {
   if (navigator.clipboard) return navigator.clipboard.writeText(element.textContent)
-  // Browsers give no clipboard to a page served over plain HTTP, which is how a server in a private network is often met.
+  // Browsers offer no clipboard API to pages served over plain HTTP, as is common in private networks.
   getSelection().selectAllChildren(element)
   document.execCommand('copy')
 }

@@ -1,6 +1,6 @@
-// The file of a backup: gzip, and in it lines of JSON. The first says which format it is; then, for every table, a line with its
-// columns and one for each row; the last is the manifest. After that comes an empty gzip member whose comment is the SHA-256 of
-// all bytes before it, so that no byte can change unnoticed; `zcat` reads the whole file.
+// File format of a backup: gzipped JSON lines. The first line is the format version; each table has a line with its columns and one
+// line per row; the last line is the manifest. An empty gzip member follows, whose comment is the SHA-256 of all bytes before it,
+// so that every change is detected. `zcat` can read the file.
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream, createWriteStream, statSync } from 'node:fs'
 import { Transform } from 'node:stream'
@@ -17,7 +17,7 @@ export class DamagedFile extends Error {}
 
 export class UnreadableFile extends Error {}
 
-/** Makes the file, which must not be there, readable by nobody else; all of it is on the disk when this resolves. */
+/** Creates the file with mode 0600; fails if it exists. Resolves when it is synced to disk. */
 export async function writeLines(file: string, lines: AsyncIterable<string>): Promise<void> {
   const digest = createHash('sha256')
   const seen = new Transform({
@@ -33,7 +33,7 @@ export async function writeLines(file: string, lines: AsyncIterable<string>): Pr
   await pipeline(lines, createGzip(), seen, out)
 }
 
-/** Every line, as the file has it. */
+/** All lines of the file. */
 export async function* readLines(file: string): AsyncGenerator<Buffer> {
   const bodyLength = bodyLengthOf(file)
   const gunzip = createGunzip()
@@ -53,7 +53,7 @@ export async function* readLines(file: string): AsyncGenerator<Buffer> {
       if (start < chunk.length) rest.push(chunk.subarray(start))
     }
   } catch (error) {
-    throw judged(error)
+    throw classify(error)
   } finally {
     source.destroy()
     gunzip.destroy()
@@ -62,7 +62,7 @@ export async function* readLines(file: string): AsyncGenerator<Buffer> {
   if (rest.length > 0) throw new DamagedFile()
 }
 
-/** Throws unless every byte is as it was written. */
+/** Throws DamagedFile unless the checksum matches. */
 export async function checkWhole(file: string): Promise<void> {
   const bodyLength = bodyLengthOf(file)
   const digest = createHash('sha256')
@@ -76,7 +76,7 @@ export async function checkWhole(file: string): Promise<void> {
       seen += chunk.length
     }
   } catch (error) {
-    throw judged(error)
+    throw classify(error)
   }
   if (!trailer.equals(trailerOf(digest))) throw new DamagedFile()
 }
@@ -87,11 +87,11 @@ function bodyLengthOf(file: string): number {
     if (!found.isFile() || found.size <= trailerLength) throw new DamagedFile()
     return found.size - trailerLength
   } catch (error) {
-    throw judged(error)
+    throw classify(error)
   }
 }
 
-function judged(error: unknown): unknown {
+function classify(error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code?.startsWith('Z_')) return new DamagedFile()
   return syscall === undefined ? error : new UnreadableFile(code)

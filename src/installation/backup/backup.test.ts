@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { onBothDatabases } from '../../../test/harness.ts'
-import { pipeTools } from '../../../test/pipes.ts'
-import { ask, auditOf, emptyPlace, everything, openQuietApp } from '../../../test/whole-data.ts'
+import { pipeTools } from '../../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../../test/harness/test-app.ts'
+import { ask, auditOf, emptyData, everything, openQuietApp } from '../../../test/harness/whole-data.ts'
 import type { Config } from '../../config.ts'
 import { loadMigrations, newestOf, tablesOf } from '../../database/migrate.ts'
 import type { Dialect, SqlValue } from '../../database/sql.ts'
@@ -50,13 +50,13 @@ onBothDatabases('a backup', (app) => {
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('is one private file, named by its time in a folder, and leaves nothing else', () => {
+  it('is one private file, in a folder named by its time, without leftovers', () => {
     assert.deepEqual(readdirSync(folder), [backupFile.slice(folder.length + 1)])
     assert.match(backupFile, /\/penstock-\d{4}-\d\d-\d\dT[\d-]+Z\.backup\.gz$/)
     assert.equal(statSync(backupFile).mode & 0o777, 0o600)
   })
 
-  it('has neither a master key nor the pepper, a plain secret, a session or a lease in it', () => {
+  it('contains no master key, pepper, plain secret, session or lease', () => {
     const { keys, pepper } = loadMasterKeys(app().config.masterKeyFile)
     const text = gunzipSync(readFileSync(backupFile)).toString()
     const secrets = [pepper, ...Object.values(keys)]
@@ -70,7 +70,7 @@ onBothDatabases('a backup', (app) => {
     assert.match(text, /"table":"pipe_positions"/)
   })
 
-  it('says what is in it, and which keys it needs', async () => {
+  it('lists its content and the keys it needs', async () => {
     const manifest = await checkBackup(backupFile, app().config)
     assert.equal(manifest.database, app().dialect)
     assert.equal(manifest.schema, newestOf(loadMigrations()))
@@ -82,8 +82,8 @@ onBothDatabases('a backup', (app) => {
   })
 
   for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
-    it(`restores on ${dialect} to what it was, with pipes that wait`, async () => {
-      const place = await emptyPlace(app().config, join(folder, dialect), dialect)
+    it(`restores all data on ${dialect}, with stopped pipes`, async () => {
+      const place = await emptyData(app().config, join(folder, dialect), dialect)
       await restoreBackup(place, backupFile, await checkBackup(backupFile, place))
       const expected = await everything(app().config)
       const restored = await everything(place)
@@ -99,7 +99,7 @@ onBothDatabases('a backup', (app) => {
         const { epoch: epochBefore, ...others } = before.get(row.id)!
         const { state: _state, state_reason: _reason, reload_requested_at: _reload, ...same } = others
         assert.deepEqual(row, same)
-        // The slot at its source has gone on.
+        // The replication slot at its source has moved on.
         assert.equal(reload !== null, row.kind === 'postgres')
         assert.match(String(reason), /^Penstock was restored from a backup of \d{4}-/)
         assert.ok(epochBefore === 0 ? epoch === 0 : Number(epoch) > 1_000_000)
@@ -110,7 +110,7 @@ onBothDatabases('a backup', (app) => {
       assert.ok((await auditOf(place)).sealed >= 4)
     })
 
-    it(`opens again from ${dialect}: keys let in, secrets can be read`, async () => {
+    it(`works again after a restore from ${dialect}: API keys authenticate, secrets can be opened`, async () => {
       const place = { ...(await placeFor(dialect)) }
       await restoreBackup(place, backupFile, await checkBackup(backupFile, place))
       const restored = await openQuietApp(place)
@@ -129,9 +129,9 @@ onBothDatabases('a backup', (app) => {
     })
   }
 
-  const placeFor = (dialect: Dialect): Promise<Config> => emptyPlace(app().config, join(folder, newId()), dialect)
+  const placeFor = (dialect: Dialect): Promise<Config> => emptyData(app().config, join(folder, newId()), dialect)
 
-  it('is refused by a Penstock that has data', async () => {
+  it('is refused by a database with data', async () => {
     const place = await placeFor(app().dialect)
     const manifest = await checkBackup(backupFile, place)
     await restoreBackup(place, backupFile, manifest)
@@ -142,14 +142,14 @@ onBothDatabases('a backup', (app) => {
     assert.deepEqual(await everything(place), whole)
   })
 
-  it('is restored over tables that a start has made and that are empty', async () => {
+  it('is restored over empty tables', async () => {
     const place = await placeFor(app().dialect)
     await (await openQuietApp(place)).close()
     const { rows } = await restoreBackup(place, backupFile, await checkBackup(backupFile, place))
     assert.ok(rows > 10)
   })
 
-  it('is refused without the right keys, and says which', async () => {
+  it('is refused without the right keys, and names them', async () => {
     const place = await placeFor('sqlite')
     const keys = loadMasterKeys(place.masterKeyFile)
     const others = newMasterKeys()
@@ -203,7 +203,7 @@ describe('the file of a backup', () => {
     ['members', ['organization_id', 'user_id', 'role', 'joined_at', 'version'], [['o1', 'u1', 'admin', now, 1]]],
   ]
 
-  /** As a Penstock of schema 1 would have written it, unless told. */
+  /** By default as a Penstock with schema 1 would have written it. */
   async function write(
     file: string,
     tables: Tables,
@@ -236,12 +236,16 @@ describe('the file of a backup', () => {
     await writeLines(file, lines())
   }
 
-  it('is refused with any byte changed, cut off, or added', async () => {
+  it('is refused with any byte changed, removed or added', async () => {
     const whole = readFileSync(backupFile)
     const damaged = join(folder, 'damaged.gz')
     const refuses = async (bytes: Buffer, what: string): Promise<void> => {
       writeFileSync(damaged, bytes)
-      await assert.rejects(checkBackup(damaged, place), { name: 'StartError', message: /is damaged, or is none/ }, what)
+      await assert.rejects(
+        checkBackup(damaged, place),
+        { name: 'StartError', message: /is damaged, or is not a backup/ },
+        what,
+      )
     }
     for (let at = 0; at < whole.length; at++) {
       const bytes = Buffer.from(whole)
@@ -263,17 +267,17 @@ describe('the file of a backup', () => {
     await assert.rejects(checkBackup(folder, place), { name: 'StartError' })
   })
 
-  it('is refused when it is whole and says something else than what is in it', async () => {
+  it('is refused when its checksum is right but its content does not match the manifest', async () => {
     const other = join(folder, 'other.gz')
     const manifest = await checkBackup(backupFile, place)
     const [first, ...others] = manifest.parts
     for (const parts of [others, [{ ...first!, rows: 2 }, ...others], [{ ...first!, sha256: '0' }, ...others]]) {
       await write(other, goodTables, { parts })
-      await assert.rejects(checkBackup(other, place), { message: /is damaged, or is none/ })
+      await assert.rejects(checkBackup(other, place), { message: /is damaged, or is not a backup/ })
     }
   })
 
-  it('is refused when somebody without the pepper has changed it, however well', async () => {
+  it('is refused when it was changed without the pepper', async () => {
     const forged = join(folder, 'forged.gz')
     const keys = loadMasterKeys(place.masterKeyFile)
     const { pepper } = newMasterKeys()
@@ -283,7 +287,7 @@ describe('the file of a backup', () => {
     await assert.rejects(checkBackup(forged, place), { message: /or somebody has changed the backup/ })
   })
 
-  it('is refused when a newer version has made it', async () => {
+  it('is refused when a newer version wrote it', async () => {
     const newer = join(folder, 'newer.gz')
     await write(newer, goodTables, { schema: 999 })
     await assert.rejects(checkBackup(newer, place), { message: /made by a newer Penstock \(schema 999; / })
@@ -292,9 +296,9 @@ describe('the file of a backup', () => {
   })
 
   for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
-    it(`of an older version is brought up to date on ${dialect}, whatever empty tables are there`, async () => {
+    it(`of an older version is migrated on ${dialect}, whatever empty tables exist`, async () => {
       for (const isStarted of [false, true]) {
-        const empty = await emptyPlace(await fullConfig(), join(folder, newId()), dialect)
+        const empty = await emptyData(await fullConfig(), join(folder, newId()), dialect)
         if (isStarted) await (await openQuietApp(empty)).close()
         await restoreBackup(empty, backupFile, await checkBackup(backupFile, empty))
         const restored = await everything(empty)
@@ -303,8 +307,8 @@ describe('the file of a backup', () => {
       }
     })
 
-    it(`that cannot be stored leaves ${dialect} empty, and the next one is restored`, async () => {
-      const empty = await emptyPlace(await fullConfig(), join(folder, newId()), dialect)
+    it(`that fails leaves ${dialect} empty, and the next one is restored`, async () => {
+      const empty = await emptyData(await fullConfig(), join(folder, newId()), dialect)
       const bad = join(folder, 'bad.gz')
       const [installation, , ...others] = goodTables
       await write(bad, [installation!, ...others])

@@ -1,4 +1,4 @@
-// Reads everything that is to be kept, as it was at one moment, and writes it into one file.
+// Writes a consistent snapshot of the database to a backup file.
 import { createHash } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,13 +15,13 @@ export interface MadeBackup {
   file: string
   sizeBytes: number
   manifest: Manifest
-  /** Values that cannot be opened: their master key is not in the list. */
+  /** Ids of master keys that values are sealed with but that are missing from the key file. */
   lostKeyIds: string[]
 }
 
-/** `target` is a file that is not there yet, or a folder, in which one is made. */
+/** `target` is a new file, or a folder to create one in. */
 export async function makeBackup(settings: DataSettings, target: string): Promise<MadeBackup> {
-  // Before the snapshot: everything that was acknowledged until then is in it.
+  // Taken before the snapshot: everything confirmed until then is in the backup.
   const createdAt = new Date().toISOString()
   return withSnapshot(settings, ({ snapshot, vault }) =>
     writeBackup({ snapshot, vault, createdAt, file: fileFor(target, createdAt) }),
@@ -102,7 +102,7 @@ async function* linesOf(snapshot: Snapshot, table: string, found: Found): AsyncG
   found.parts.push({ table, columns, rows, sha256: digest.digest('hex') })
 }
 
-/** JSON keeps nothing else as it is. */
+/** JSON preserves only these types exactly. */
 function mustBeExact(value: SqlValue): void {
   const isExact = value === null || typeof value === 'string' || Number.isSafeInteger(value)
   if (!isExact) throw new Error(`a backup cannot hold a value of type ${typeof value}`)

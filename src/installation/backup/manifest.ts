@@ -1,38 +1,38 @@
-// What a backup says about itself. The last line of the file; with a keyed hash, so that nobody who has only the backup can change
-// what is in it.
+// Manifest of a backup, the last line of the file. A keyed hash protects it, so that nobody with only the backup can change its
+// content.
 import type { Dialect } from '../../database/sql.ts'
 import type { Vault } from '../../lib/vault.ts'
 
-/** Of the file; counted on when an older Penstock could not read it. */
+/** Version of the file format; incremented when older versions cannot read it. */
 export const formatVersion = 1
 
 export interface BackupPart {
   table: string
   columns: string[]
   rows: number
-  /** Of the lines with its rows. */
+  /** SHA-256 of the lines with its rows. */
   sha256: string
 }
 
 export interface Manifest {
   formatVersion: number
-  /** The newest migration of the tables. */
+  /** Number of the newest migration. */
   schema: number
-  /** Everything that was acknowledged before it is in the backup. */
+  /** Everything confirmed before this time is in the backup. */
   createdAt: string
   database: Dialect
   parts: BackupPart[]
-  /** The master keys that its secrets are sealed with; `check` tells whether a key is the same one, and nothing about it. */
+  /** The master keys that its secrets are sealed with; `check` verifies a key without revealing it. */
   masterKeys: { id: string; check: string }[]
 }
 
 /**
- * What is of no use in another place or time. Leases and workers: nobody works there. Sessions and sign-in links: they would let in
- * again who has signed out since.
+ * Tables that are not backed up. Leases and workers belong to running processes. Restored sessions and sign-in links would sign in
+ * people who have signed out since.
  */
 export const tablesLeftOut: readonly string[] = ['runners', 'pipe_workers', 'sessions', 'sign_in_links']
 
-/** A hash that only a holder of the pepper can make. */
+/** Keyed hash that needs the pepper. */
 export function sealOfManifest(vault: Vault, manifest: Manifest): string {
   return vault.fingerprint('backup', JSON.stringify(manifest))
 }

@@ -1,4 +1,4 @@
-// Reads the file of a backup from its beginning to its end, and compares what it meets with what the manifest says.
+// Reads a backup file and compares its content with the manifest.
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { StartError } from '../../lib/start-error.ts'
@@ -10,12 +10,12 @@ export interface SealedManifest {
   seal: string
 }
 
-/** Is given the lines of a table, some at a time. */
+/** Receives the lines of a table in batches. */
 export type RowTaker = (part: Pick<BackupPart, 'table' | 'columns'>, lines: Buffer[]) => Promise<void>
 
 const linesAtOnce = 500
 
-/** Throws DamagedFile when something is not as it was written, perhaps after some rows were given. */
+/** Throws DamagedFile when the content does not match, possibly after rows were passed to `take`. */
 export async function readBackup(file: string, take: RowTaker = async () => undefined): Promise<SealedManifest> {
   const parts: OpenPart[] = []
   let last: SealedManifest | undefined

@@ -1,5 +1,5 @@
-// Puts a backup into an empty database: everything in one transaction, from the tables of its version to those of this one. Whatever
-// interrupts it, the database is empty as before, or whole.
+// Restores a backup into an empty database in one transaction, including the migration to this version's schema. If it is
+// interrupted, the database stays empty.
 import { appliedMigrations, type Exclusive, hasRows, openExclusive } from '../../database/exclusive.ts'
 import {
   applyMigration,
@@ -14,7 +14,7 @@ import type { SqlValue } from '../../database/sql.ts'
 import { StartError } from '../../lib/start-error.ts'
 import { Vault } from '../../lib/vault.ts'
 import { loadMasterKeys } from '../master-keys.ts'
-import { type DataSettings, placeOf } from '../stored-data.ts'
+import { type DataSettings, dataLocation } from '../stored-data.ts'
 import { checkWhole, DamagedFile, UnreadableFile } from './backup-file.ts'
 import { type Manifest, sealOfManifest } from './manifest.ts'
 import { readBackup } from './read-backup.ts'
@@ -23,7 +23,7 @@ import { settleRestoredPipes } from './store.ts'
 const duplicateTable = '42P07'
 const notAllowed = '42501'
 
-/** Refuses, before anything is written, what is damaged, newer than this version, or sealed with other keys. */
+/** Refuses a backup that is damaged, newer than this version, or sealed with other keys, before anything is written. */
 export async function checkBackup(file: string, { masterKeyFile }: DataSettings): Promise<Manifest> {
   const vault = new Vault(loadMasterKeys(masterKeyFile))
   const { manifest, seal } = await orDamaged(file, async () => {
@@ -59,7 +59,7 @@ export interface Restored {
 }
 
 export async function restoreBackup(settings: DataSettings, file: string, manifest: Manifest): Promise<Restored> {
-  const database = await openExclusive(placeOf(settings), 'schema')
+  const database = await openExclusive(dataLocation(settings), 'schema')
   try {
     return await orDamaged(file, () => database.transaction(() => restoreAll(database, file, manifest)))
   } catch (error) {
@@ -98,7 +98,7 @@ async function restoreAll(database: Exclusive, file: string, manifest: Manifest)
     )
     rows += lines.length
   })
-  // The file could have been exchanged since it was checked.
+  // The file could have been replaced since it was checked.
   if (JSON.stringify(read.manifest) !== JSON.stringify(manifest)) throw new DamagedFile()
   for (const migration of migrations) {
     if (migration.number > manifest.schema) await applyMigration(database, migration)
@@ -107,7 +107,7 @@ async function restoreAll(database: Exclusive, file: string, manifest: Manifest)
   return { rows, pipes: await settleRestoredPipes(database.sql, { createdAt, now: new Date().toISOString() }) }
 }
 
-/** Empty tables as they were when the backup was made. */
+/** Creates the empty tables of the backup's schema. */
 async function makeTablesOf(database: Exclusive, migrations: Migration[], schema: number): Promise<void> {
   const applied = await appliedMigrations(database)
   if (Math.max(0, ...applied) > newestOf(migrations)) {
@@ -138,7 +138,7 @@ async function orDamaged<Result>(file: string, work: () => Promise<Result>): Pro
     return await work()
   } catch (error) {
     if (error instanceof DamagedFile) {
-      throw new StartError(`The backup ${file} is damaged, or is none. Nothing was restored; use another copy.`)
+      throw new StartError(`The backup ${file} is damaged, or is not a backup. Nothing was restored; use another copy.`)
     }
     if (error instanceof UnreadableFile) throw new StartError(`The backup ${file} cannot be read (${error.message}).`)
     throw error

@@ -3,9 +3,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { freshPostgresDatabase, openTestApp, type TestApp } from '../../../test/harness.ts'
-import { leastPipes, serviceOfPipes } from '../../../test/pipes.ts'
-import { auditOf, everything, everythingOpened } from '../../../test/whole-data.ts'
+import { leastPipes, serviceOfPipes } from '../../../test/harness/pipes.ts'
+import { freshPostgresDatabase, openTestApp, type TestApp } from '../../../test/harness/test-app.ts'
+import { auditOf, everything, everythingOpened } from '../../../test/harness/whole-data.ts'
 import type { Config } from '../../config.ts'
 import { openExclusive } from '../../database/exclusive.ts'
 import type { Dialect } from '../../database/sql.ts'
@@ -13,7 +13,7 @@ import { newId } from '../../lib/id.ts'
 import { newMasterKeys, Vault } from '../../lib/vault.ts'
 import { secretsContext } from '../../pipes/store.ts'
 import { loadMasterKeys, writeMasterKeys } from '../master-keys.ts'
-import { placeOf } from '../stored-data.ts'
+import { dataLocation } from '../stored-data.ts'
 import { addKey, countByKey, removeKey, rotateKeys } from './change-keys.ts'
 import { sealedColumns } from './store.ts'
 
@@ -32,9 +32,9 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
     let folder: string
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'penstock-keys-'))
-      const place = { dataFolder: folder, masterKeyFile: join(folder, 'master-keys.json') }
+      const context = { dataFolder: folder, masterKeyFile: join(folder, 'master-keys.json') }
       const databaseUrl = dialect === 'postgres' ? await freshPostgresDatabase() : undefined
-      app = await openTestApp(dialect, { ...place, databaseUrl })
+      app = await openTestApp(dialect, { ...context, databaseUrl })
       config = app.config
       const { organizationId } = app.sample
       const { create, send, organizationId: another } = await serviceOfPipes(app)
@@ -49,10 +49,10 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
         })
         assert.equal(answer.status, 200)
       }
-      // Now, and not by the sealer in its time, which could be between the two looks of a test.
+      // Sealed now, so that the sealer does not run between two reads of a test.
       for (const id of [organizationId, another])
         await app.app.database.write('sealActivities', { organizationId: id }, id)
-      // With SQLite nobody else may be there.
+      // SQLite allows no other process.
       if (dialect === 'sqlite') await app.close()
     })
     after(async () => {
@@ -60,7 +60,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
       rmSync(folder, { recursive: true, force: true })
     })
 
-    it('all that is sealed is in the list, and each kind is there', async () => {
+    it('the list has all sealed values, of every kind', async () => {
       const { current, byKey, byOthers } = await countByKey(config)
       assert.equal(current, 'k1')
       assert.equal(byOthers, 0)
@@ -74,7 +74,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
       }
     })
 
-    it('a rotation seals everything anew, and nothing else changes', async () => {
+    it('a rotation seals all values again and changes nothing else', async () => {
       const opened = await everythingOpened(config)
       const audit = await auditOf(config)
       const before = loadMasterKeys(config.masterKeyFile)
@@ -97,14 +97,14 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
       assert.equal(keys.keys.k1, before.keys.k1)
       assert.equal(statSync(config.masterKeyFile).mode & 0o777, 0o600)
       assert.deepEqual(await everythingOpened(config), opened)
-      // Also where nobody knew that something is sealed.
+      // Checks all columns, not only the known sealed ones.
       const values = await valuesOf(config)
       assert.equal(values.filter((value) => value.startsWith('k1.')).length, 0)
       assert.equal(values.filter((value) => value.startsWith(`${keyId}.`)).length, opened.size)
       assert.deepEqual(await auditOf(config), audit)
     })
 
-    it('a rotation that was interrupted is finished by the next one', async () => {
+    it('the next rotation finishes an interrupted one', async () => {
       const opened = await everythingOpened(config)
       const { current, ...others } = loadMasterKeys(config.masterKeyFile)
       writeMasterKeys(config.masterKeyFile, { ...others, current: 'k1' }, 'replace')
@@ -115,11 +115,11 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
       assert.deepEqual(await everythingOpened(config), opened)
     })
 
-    it('what cannot be opened is left as it is, and keeps nobody from rotating', async () => {
+    it('values that cannot be opened stay unchanged and do not block a rotation', async () => {
       const pipeId = app.sample.pipeIds.kafka
-      const place = secretsContext({ id: pipeId, organizationId: app.sample.organizationId })
-      const lost = new Vault(newMasterKeys()).seal('{}', place)
-      const database = await openExclusive(placeOf(config), 'keys')
+      const context = secretsContext({ id: pipeId, organizationId: app.sample.organizationId })
+      const lost = new Vault(newMasterKeys()).seal('{}', context)
+      const database = await openExclusive(dataLocation(config), 'keys')
       const [{ secrets }] = (await database.rows(`SELECT secrets FROM pipes WHERE id = '${pipeId}'`)) as [
         { secrets: string },
       ]
@@ -133,13 +133,13 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
         name: 'StartError',
         message: /^1 value is still sealed with k1\. /,
       })
-      const again = await openExclusive(placeOf(config), 'keys')
+      const again = await openExclusive(dataLocation(config), 'keys')
       await again.execute(`UPDATE pipes SET secrets = '${secrets}' WHERE id = '${pipeId}'`)
       await again.close()
       assert.equal((await rotateKeys(config)).isFinished, true)
     })
 
-    it('a key is removed only when it is needed no more', async () => {
+    it('a key is removed only when it is no longer used', async () => {
       const { current } = loadMasterKeys(config.masterKeyFile)
       await assert.rejects(removeKey(config, current), {
         message: /is the current master key\. Run "penstock keys rotate" first/,
@@ -156,8 +156,8 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
       assert.deepEqual(await everythingOpened(config), opened)
     })
 
-    it('two commands never change them at once', async () => {
-      const database = await openExclusive(placeOf(config), 'keys')
+    it('two commands never change them concurrently', async () => {
+      const database = await openExclusive(dataLocation(config), 'keys')
       const before = readFileSync(config.masterKeyFile, 'utf8')
       try {
         for (const change of [addKey, rotateKeys, (settings: Config) => removeKey(settings, 'k2')]) {
@@ -170,7 +170,7 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
     })
 
     if (dialect === 'postgres') {
-      it('a process that runs goes on: it opens what was sealed anew, and seals with the new key', async () => {
+      it('a running process opens values sealed again, and seals with the new key', async () => {
         const { organizationId, pipeIds, serviceId } = app.sample
         const headers = { 'idempotency-key': 'key-7' }
         const replayed = await app.request('PATCH', `/v1/organizations/${organizationId}`, {
@@ -195,16 +195,16 @@ for (const dialect of ['sqlite', 'postgres'] satisfies Dialect[]) {
 }
 
 describe('what seals', () => {
-  it('is known: whatever is sealed elsewhere must be added to the list of sealed columns', () => {
+  it('is known: new sealed columns must be added to the list', () => {
     const root = join(import.meta.dirname, '../../..')
     const sealing = globSync('src/**/*.ts', { cwd: root })
       .filter((file) => !file.endsWith('.test.ts') && /vault\.seal\(/i.test(readFileSync(join(root, file), 'utf8')))
       .sort()
     assert.deepEqual(sealing, [
-      // In a cookie that is good for ten minutes.
+      // In a cookie that is valid for ten minutes.
       'src/accounts/oidc.ts',
       'src/execution/execute-operation.ts',
-      'src/installation/installation.ts',
+      'src/installation/key-check.ts',
       'src/installation/sample.ts',
       'src/installation/sealed/reseal.ts',
       'src/pipes/store.ts',

@@ -1,5 +1,5 @@
-// What `penstock keys` does. The file is written before anything is sealed with a key, and a key leaves it only when nothing is:
-// whatever is interrupted, everything sealed can be opened with the file as it is.
+// Commands of `penstock keys`. A key is in the file before any value is sealed with it, and is removed only when none is. So the
+// file can open all sealed values even after an interruption.
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StartError } from '../../lib/start-error.ts'
@@ -11,11 +11,11 @@ import { countSealed } from './store.ts'
 
 export type Rotation = Resealed & {
   keyId: string
-  /** The key had been made current before; what was left to do has been done. */
+  /** Whether this finished an earlier, interrupted rotation. */
   isFinished: boolean
 }
 
-/** No write of a running process takes longer from sealing a value to its commit. */
+/** Upper limit of the time from sealing a value to its commit. */
 const writesEndWithinMs = 60_000
 
 export async function countByKey(
@@ -27,7 +27,7 @@ export async function countByKey(
   }))
 }
 
-/** A key that becomes the current one with the next rotation. Returns its id. */
+/** Adds a key that becomes the current one with the next rotation. Returns its id. */
 export async function addKey(settings: DataSettings): Promise<string> {
   return withKeysLocked(settings, async () => {
     const keys = loadMasterKeys(settings.masterKeyFile)
@@ -57,7 +57,7 @@ export async function rotateKeys(settings: DataSettings): Promise<Rotation> {
     const vault = new Vault(rotated)
     const total = await reseal(database, vault)
     if (database.dialect === 'postgres') {
-      // Running processes have sealed with the key of before until they looked at the file.
+      // Running processes have sealed with the previous key until they reloaded the file.
       await sleep(2 * keysFollowedWithinMs)
       total.resealed += (await reseal(database, vault)).resealed
     }
@@ -82,7 +82,7 @@ export async function removeKey(settings: DataSettings, id: string): Promise<voi
     const count = (await countSealed(sql, [id])).byKey.get(id)!
     if (count > 0) {
       throw new StartError(
-        `${count} ${count === 1 ? 'value is' : 'values are'} still sealed with ${id}. Run "penstock keys rotate", which seals them anew.`,
+        `${count} ${count === 1 ? 'value is' : 'values are'} still sealed with ${id}. Run "penstock keys rotate", which seals them again.`,
       )
     }
     const ageMs = Date.now() - statSync(masterKeyFile).mtimeMs

@@ -1,16 +1,16 @@
-// Seals everything anew with the current master key: a few values in each transaction, beside processes that go on. Killed at any
-// moment, it leaves every value sealed with one of the keys in the list, and done again it finishes.
+// Seals all values again with the current master key, a few per transaction, while processes run. If it is killed, every value is
+// sealed with one of the keys in the file, and running it again finishes the work.
 import type { Exclusive } from '../../database/exclusive.ts'
 import { type Vault, VaultError } from '../../lib/vault.ts'
 import { listSealedOtherwise, replaceSealed, type SealedColumn, sealedColumns } from './store.ts'
 
 export interface Resealed {
   resealed: number
-  /** Left as they are: damaged, or sealed with a key that is not in the list. */
+  /** Unchanged values: damaged, or sealed with a key that is not in the file. */
   unopened: number
 }
 
-/** With the last row that was looked at; undefined when there was none. */
+/** `last` is the last row of the batch; undefined when it was empty. */
 type Portion = Resealed & { last: RowKey | undefined }
 type RowKey = SealedColumn['firstKey']
 
@@ -35,12 +35,12 @@ export async function reseal(database: Exclusive, vault: Vault): Promise<Reseale
 async function resealSome({ sql }: Exclusive, vault: Vault, column: SealedColumn, after: RowKey): Promise<Portion> {
   const keyId = vault.currentKeyId
   const found = await listSealedOtherwise(sql, column, { after, keyId, limit: valuesAtOnce })
-  // All at once: PostgreSQL is not waited for between them.
+  // Sent together, so that PostgreSQL is not awaited between them.
   const outcomes = await Promise.all(
-    found.map(async ({ key, sealed: before, place }) => {
-      const plaintext = openOrNot(vault, before, place)
+    found.map(async ({ key, sealed: before, context }) => {
+      const plaintext = openOrNot(vault, before, context)
       if (plaintext === undefined) return 'unopened'
-      const isDone = await replaceSealed(sql, column, { key, before, sealed: vault.seal(plaintext, place) })
+      const isDone = await replaceSealed(sql, column, { key, before, sealed: vault.seal(plaintext, context) })
       return isDone ? 'resealed' : 'changed'
     }),
   )
@@ -58,7 +58,7 @@ function openOrNot(vault: Vault, ...sealed: Parameters<Vault['open']>): string |
   }
 }
 
-/** Processes that go on lock rows in an order of their own. */
+/** Retries deadlocks with running processes, which lock rows in another order. */
 async function tryAgain<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {

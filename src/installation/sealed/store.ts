@@ -1,20 +1,20 @@
-// Everything in the database that is sealed with a master key: where it is, and where it may be opened. What is not in this list
-// is lost when its key is removed.
+// List of the database columns sealed with a master key, with their seal contexts. Values in a column missing here are lost when
+// their key is removed.
 import { type Sql, type SqlValues, type Statement, statement } from '../../database/sql.ts'
 import { answerContext } from '../../idempotency/store.ts'
 import type { SealContext } from '../../lib/vault.ts'
 import { secretsContext } from '../../pipes/store.ts'
 import { passwordContext } from '../../services/service.ts'
-import { keyCheckContext } from '../installation.ts'
+import { keyCheckContext } from '../key-check.ts'
 
-/** Its key columns, as they are named below. */
+/** Primary key columns by name. */
 type RowKey = Record<string, string | number>
 type SealedRow = RowKey & { sealed: string }
 
 export interface SealedColumn {
   readonly table: string
   readonly column: string
-  readonly placeOf: (row: RowKey) => SealContext
+  readonly contextOf: (row: RowKey) => SealContext
   readonly firstKey: RowKey
   readonly list: Statement<SqlValues, SealedRow>
   readonly replace: Statement<SqlValues, never>
@@ -52,7 +52,7 @@ function sealedColumn(
   column: string,
   firstKey: RowKey,
   more: string[],
-  placeOf: SealedColumn['placeOf'],
+  contextOf: SealedColumn['contextOf'],
 ): SealedColumn {
   const keys = Object.keys(firstKey)
   const marks = keys.map((key) => `:${valueName(key)}`)
@@ -61,14 +61,14 @@ function sealedColumn(
   return {
     table,
     column,
-    placeOf,
+    contextOf,
     firstKey,
     list: statement(
       `SELECT ${[...keys, ...more].join(', ')}, ${column} AS sealed FROM ${table}
        WHERE (${keys.join(', ')}) > (${marks.join(', ')}) AND ${column} IS NOT NULL AND ${isWith('<>')}
        ORDER BY ${keys.join(', ')} LIMIT :limit`,
     ),
-    // Whoever has changed it meanwhile has sealed something else.
+    // A concurrent change has sealed another value.
     replace: statement(
       `UPDATE ${table} SET ${column} = :sealed
        WHERE ${keys.map((key, at) => `${key} = ${marks[at]}`).join(' AND ')} AND ${column} = :before`,
@@ -78,20 +78,20 @@ function sealedColumn(
   }
 }
 
-/** Those after a row, in the order of their keys, that are not sealed with a key. */
+/** Values after a row, by primary key, that are not sealed with the given key. */
 export async function listSealedOtherwise(
   sql: Sql,
   column: SealedColumn,
   { after, keyId, limit }: { after: RowKey; keyId: string; limit: number },
-): Promise<{ key: RowKey; sealed: string; place: SealContext }[]> {
+): Promise<{ key: RowKey; sealed: string; context: SealContext }[]> {
   const rows = await sql.all(column.list, { ...valuesOf(after), prefix: `${keyId}.`, limit })
   return rows.map((row) => {
     const key = Object.fromEntries(Object.keys(column.firstKey).map((name) => [name, row[name]!]))
-    return { key, sealed: row.sealed, place: column.placeOf(row) }
+    return { key, sealed: row.sealed, context: column.contextOf(row) }
   })
 }
 
-/** False when it is not there any more as it was. */
+/** False when the value has changed. */
 export async function replaceSealed(
   sql: Sql,
   column: SealedColumn,
@@ -100,7 +100,7 @@ export async function replaceSealed(
   return (await sql.run(column.replace, { ...valuesOf(key), before, sealed })) > 0
 }
 
-/** How many values are sealed with each of the keys, and how many with none of them. */
+/** Number of values sealed with each of the keys, and with other keys. */
 export async function countSealed(
   sql: Sql,
   keyIds: string[],
@@ -122,7 +122,7 @@ function valuesOf(key: RowKey): RowKey {
   return Object.fromEntries(Object.entries(key).map(([name, value]) => [valueName(name), value]))
 }
 
-/** Names of values have no underscores. */
+/** Parameter names have no underscores. */
 function valueName(column: string): string {
   return column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
 }

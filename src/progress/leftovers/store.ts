@@ -1,14 +1,14 @@
-// What deleted pipes may have left at their sources, until it is removed there. Kept in the transaction that deletes the pipe, with
-// its secrets as they were sealed; they go with the row.
+// Objects that deleted pipes may have left at their sources, until they are removed there. Stored in the transaction that deletes the
+// pipe, with its sealed secrets, which are deleted with the row.
 import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import type { StoredPipe } from '../../pipes/pipe.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { tellable } from '../texts.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { SourceKindName } from '../../source-shapes/source-kind.ts'
+import { storableText } from '../texts.ts'
 import { hasLiveWorkers } from '../workers/store.ts'
 
-/** Where it is, and what of it Penstock has made. */
+/** Address of the source, and which objects there Penstock has created. */
 export type LeftAtSource = LeftAtPostgres | LeftAtKinesis
 
 export interface LeftAtPostgres {
@@ -56,7 +56,7 @@ const keepStatement = statement<{
   since: string
   nextTryAt: string
 }>(
-  // A pipe that no worker ever had has made nothing.
+  // A pipe that never had a worker has created nothing.
   `INSERT INTO source_leftovers (pipe_id, organization_id, source, secrets, since, next_try_at)
    SELECT id, organization_id, :source, secrets, :since, :nextTryAt FROM pipes
    WHERE id = :pipeId AND organization_id = :organizationId AND epoch > 0`,
@@ -77,11 +77,19 @@ const postponeStatement = statement<LeftoverKey & { laterAt: string; reason: str
 )
 const forgetStatement = statement<LeftoverKey>(`DELETE FROM source_leftovers ${ofClaim}`)
 
-/** A worker that has not seen yet that its pipe is gone could make again what was removed: by then its lease is over. */
+/** A worker that has not noticed the deletion could recreate removed objects; by then its lease has expired. */
 const workersEndWithinMs = 30_000
 
+/** The part of a pipe that says what it may have left. */
+export interface DeletedPipe {
+  id: string
+  organizationId: string
+  kind: SourceKindName
+  source: object
+}
+
 /** Call with the pipe locked, before it is deleted. */
-export async function keepLeftovers(sql: Sql, pipe: StoredPipe, now: string): Promise<void> {
+export async function keepLeftovers(sql: Sql, pipe: DeletedPipe, now: string): Promise<void> {
   const source = leftBy(pipe)
   if (!source) return
   const { id: pipeId, organizationId } = pipe
@@ -90,12 +98,12 @@ export async function keepLeftovers(sql: Sql, pipe: StoredPipe, now: string): Pr
   await sql.run(keepStatement, { pipeId, organizationId, source: JSON.stringify(source), since: now, nextTryAt })
 }
 
-function leftBy({ kind, source }: StoredPipe): LeftAtSource | undefined {
+function leftBy({ kind, source }: DeletedPipe): LeftAtSource | undefined {
   if (kind === 'postgres') return leftByPostgres(source as PostgresSource)
   return kind === 'kinesis' ? leftByKinesis(source as KinesisSource) : undefined
 }
 
-/** Slots of a load go with their connections; what the user has named is theirs. */
+/** Replication slots of a snapshot end with their connections. A slot or publication that the user named is never removed. */
 function leftByPostgres({ host, port, database, settings }: PostgresSource): LeftAtPostgres | undefined {
   if (settings.replicationMode === 'snapshot') return undefined
   const hasSlot = settings.replicationSlotName === undefined
@@ -110,7 +118,7 @@ function leftByKinesis(source: KinesisSource): LeftAtKinesis | undefined {
   return { kind: 'kinesis', region, streamName, authentication, ...(iamRole === undefined ? {} : { iamRole }) }
 }
 
-/** Those of PostgreSQL were kept without their kind when there was no other. */
+/** Old rows have no kind; they are of PostgreSQL. */
 function parseSource(text: string): LeftAtSource {
   return { kind: 'postgres', ...JSON.parse(text) }
 }
@@ -119,7 +127,7 @@ export async function hasLeftovers(sql: Sql): Promise<boolean> {
   return (await sql.first(findStatement, {})) !== undefined
 }
 
-/** Of all organizations, those that have waited longest first. */
+/** Of all organizations, the longest overdue first. */
 export async function listDueLeftovers(sql: Sql, due: { now: string; limit: number }): Promise<Leftover[]> {
   return (await sql.all(listDueStatement, due)).map((row) => {
     const source = parseSource(row.source)
@@ -129,7 +137,7 @@ export async function listDueLeftovers(sql: Sql, due: { now: string; limit: numb
   })
 }
 
-/** The writes below say whether they were made: false when another has it, or it is gone. `nextTryAt` is what was seen of it. */
+/** This and the writes below return false if the row was deleted or another process has claimed it; `nextTryAt` is as read before. */
 export async function claimLeftover(sql: Sql, claim: LeftoverKey & { leasedUntil: string }): Promise<boolean> {
   await lockOrganization(sql, claim.organizationId)
   return (await sql.run(claimStatement, claim)) > 0
@@ -140,10 +148,10 @@ export async function postponeLeftover(
   postponement: LeftoverKey & { laterAt: string; reason: string },
 ): Promise<boolean> {
   await lockOrganization(sql, postponement.organizationId)
-  return (await sql.run(postponeStatement, { ...postponement, reason: tellable(postponement.reason) })) > 0
+  return (await sql.run(postponeStatement, { ...postponement, reason: storableText(postponement.reason) })) > 0
 }
 
-/** It is not there any more, or is given up. */
+/** Call when the objects were removed, or on giving up. */
 export async function forgetLeftover(sql: Sql, key: LeftoverKey): Promise<boolean> {
   await lockOrganization(sql, key.organizationId)
   return (await sql.run(forgetStatement, key)) > 0

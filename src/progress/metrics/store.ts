@@ -1,17 +1,7 @@
-// What the API reads of the progress of pipes. Its writers are the runner's (../store.ts).
+// Progress of pipes as the API reads it. The runner writes it (../store.ts).
 import { type Sql, statement } from '../../database/sql.ts'
-import type { PipeKey } from '../../pipes/store.ts'
-
-/** What has been counted of a pipe since it was created. */
-export interface PipeCounters {
-  rowsRead: number
-  bytesRead: number
-  rowsWritten: number
-  bytesWritten: number
-  rowsRefused: number
-  inserts: number
-  retries: number
-}
+import type { PipeCounters } from '../pipe-counters.ts'
+import type { PipeKey } from '../progress.ts'
 
 export interface PipeProgress extends PipeCounters {
   stateReason: string | null
@@ -39,19 +29,19 @@ export interface MinuteCounters {
   rowsRefused: number
 }
 
-/** From `pipe_figures AS figures`, joined to a pipe; one that has never run has no row. */
-export const countedText = `coalesce(figures.rows_read, 0) AS "rowsRead", coalesce(figures.bytes_read, 0) AS "bytesRead",
-  coalesce(figures.rows_written, 0) AS "rowsWritten", coalesce(figures.bytes_written, 0) AS "bytesWritten",
-  coalesce(figures.rows_refused, 0) AS "rowsRefused", coalesce(figures.inserts, 0) AS inserts,
-  coalesce(figures.retries, 0) AS retries`
+/** From `pipe_figures AS counters`, joined to a pipe; one that has never run has no row. */
+export const countedText = `coalesce(counters.rows_read, 0) AS "rowsRead", coalesce(counters.bytes_read, 0) AS "bytesRead",
+  coalesce(counters.rows_written, 0) AS "rowsWritten", coalesce(counters.bytes_written, 0) AS "bytesWritten",
+  coalesce(counters.rows_refused, 0) AS "rowsRefused", coalesce(counters.inserts, 0) AS inserts,
+  coalesce(counters.retries, 0) AS retries`
 const ofPipe = 'WHERE pipes.id = :pipeId AND pipes.service_id = :serviceId AND pipes.organization_id = :organizationId'
 
 const progressStatement = statement<PipeKey, PipeProgress>(
   `SELECT pipes.state_reason AS "stateReason", pipes.replay_requested_at AS "replayRequestedAt", ${countedText},
-     figures.delivery, figures.delivery_reason AS "deliveryReason", figures.last_insert_at AS "lastInsertAt",
-     figures.delivered_until AS "deliveredUntil",
-     figures.retained_bytes AS "retainedBytes", figures.last_error AS "lastError", figures.last_error_at AS "lastErrorAt"
-   FROM pipes LEFT JOIN pipe_figures AS figures ON figures.pipe_id = pipes.id ${ofPipe}`,
+     counters.delivery, counters.delivery_reason AS "deliveryReason", counters.last_insert_at AS "lastInsertAt",
+     counters.delivered_until AS "deliveredUntil",
+     counters.retained_bytes AS "retainedBytes", counters.last_error AS "lastError", counters.last_error_at AS "lastErrorAt"
+   FROM pipes LEFT JOIN pipe_figures AS counters ON counters.pipe_id = pipes.id ${ofPipe}`,
 )
 const workersStatement = statement<PipeKey & { now: string }, WorkerProgress>(
   `SELECT workers.slot, workers.doing, workers.lag_records AS lag
@@ -74,7 +64,7 @@ export async function findProgress(sql: Sql, key: PipeKey): Promise<PipeProgress
   return sql.first(progressStatement, key)
 }
 
-/** Those that hold their place now. */
+/** Workers whose lease has not expired. */
 export async function listWorkers(sql: Sql, key: PipeKey, now: string): Promise<WorkerProgress[]> {
   return sql.all(workersStatement, { ...key, now })
 }
@@ -84,7 +74,7 @@ export async function listMinutes(sql: Sql, key: PipeKey, since: string): Promis
   return sql.all(minutesStatement, { ...key, since })
 }
 
-/** Tells whether it is news: one that is waiting stays as it is. */
+/** False when a replay is already waiting. */
 export async function requestReplay(sql: Sql, key: PipeKey, now: string): Promise<boolean> {
   return (await sql.run(requestReplayStatement, { ...key, now })) > 0
 }

@@ -1,5 +1,4 @@
-// How many rejected rows a pipe has that are kept now: those that were rejected since, in the days that the engine keeps them for.
-// A replay counts them again.
+// Number of rejected rows of a pipe that the engine still keeps, by day. A replay replaces the numbers.
 import { type Sql, statement } from '../../database/sql.ts'
 
 const keptDays = 7
@@ -14,11 +13,11 @@ const forgetStatement = statement<{ pipeId: string; firstDay: string }>(
 )
 const forgetAllStatement = statement<{ pipeId: string }>('DELETE FROM pipe_rejections WHERE pipe_id = :pipeId')
 
-/** Of a pipe in `pipes`. */
+/** For a query on `pipes`. */
 export const keptRejectionsText = `(SELECT CAST(coalesce(sum(rejections.rejected), 0) AS bigint)
   FROM pipe_rejections AS rejections WHERE rejections.pipe_id = pipes.id AND rejections.day >= :firstKeptDay)`
 
-/** What was rejected earlier the engine may have removed. */
+/** The engine may have removed rows that were rejected before this day. */
 export function firstKeptDay(now: string): string {
   return dayOf(new Date(Date.parse(now) - (keptDays - 1) * dayMs).toISOString())
 }
@@ -29,7 +28,7 @@ export async function addRejections(sql: Sql, pipeId: string, rejected: number, 
   await sql.run(forgetStatement, { pipeId, firstDay: firstKeptDay(now) })
 }
 
-/** In place of what was counted before: as the engine has them. Call with the organization locked. */
+/** Replaces the stored numbers by those of the engine. Call with the organization locked. */
 export async function replaceRejections(sql: Sql, pipeId: string, countByDay: Record<string, number>): Promise<void> {
   await sql.run(forgetAllStatement, { pipeId })
   for (const [day, rejected] of Object.entries(countByDay)) await sql.run(addStatement, { pipeId, day, rejected })

@@ -1,7 +1,7 @@
-// What is said of a source that keeps much log for a pipe. Made of what is known whenever somebody looks: so it goes with its cause.
-import type { PipeState } from '../../pipes/pipe-state.ts'
+// Warning about log that a source retains for a pipe. Computed on every read, so that it disappears with its cause.
+import type { PipeState } from '../pipe-state.ts'
 
-/** Of pipes that take nothing until somebody does something. */
+/** States in which a pipe reads nothing until somebody acts. */
 const atRest: Partial<Record<PipeState, string>> = {
   Pausing: 'paused',
   Paused: 'paused',
@@ -9,7 +9,7 @@ const atRest: Partial<Record<PipeState, string>> = {
   InternalError: 'failed',
 }
 
-/** Undefined while it is not much; with a limit of 0 it never is. */
+/** Undefined within the limit; a limit of 0 turns the warning off. */
 export function retainedWarning(
   state: PipeState,
   retainedBytes: number | null,

@@ -1,15 +1,15 @@
-// How much log sources keep for pipes that have no worker who would tell it.
+// Log that sources retain for pipes without a worker.
 import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
-import type { StoredPipe } from '../../pipes/pipe.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { PipeState } from '../pipe-state.ts'
 import { setRetained } from '../store.ts'
 
-/** A postgres pipe at rest that may have a slot. */
+/** A postgres pipe at rest that may have a replication slot. */
 export interface IdleSlot {
   pipeId: string
   organizationId: string
-  state: StoredPipe['state']
+  state: PipeState
   source: PostgresSource
   sealedSecrets: string | null
 }
@@ -17,12 +17,12 @@ export interface IdleSlot {
 interface IdleRow {
   id: string
   organization_id: string
-  state: StoredPipe['state']
+  state: PipeState
   source: string
   secrets: string | null
 }
 
-// As the index pipes_with_idle_slot has it, word for word: otherwise it would not be used.
+// Must equal the condition of the index pipes_with_idle_slot, or the index is not used.
 const idleText = `kind = 'postgres' AND epoch > 0 AND state IN ('Paused', 'Failed', 'InternalError')`
 const findStatement = statement<Record<string, never>, { id: string }>(`SELECT id FROM pipes WHERE ${idleText} LIMIT 1`)
 const listStatement = statement<{ after: string; limit: number }, IdleRow>(
@@ -36,7 +36,7 @@ export async function hasIdleSlots(sql: Sql): Promise<boolean> {
   return (await sql.first(findStatement, {})) !== undefined
 }
 
-/** Of all organizations, in the order of their ids; also of those that load once and have none. */
+/** Of all organizations, ordered by id; includes snapshot pipes, which have no replication slot. */
 export async function listIdleSlots(sql: Sql, page: { after: string; limit: number }): Promise<IdleSlot[]> {
   return (await sql.all(listStatement, page)).map((row) => ({
     pipeId: row.id,
@@ -53,7 +53,7 @@ export interface RetainedLog {
   retainedBytes: number
 }
 
-/** False when the pipe was started meanwhile, or deleted: then its worker knows better, or nobody asks. */
+/** False when the pipe was started or deleted since: a worker then reports the value itself. */
 export async function keepRetained(sql: Sql, { pipeId, organizationId, retainedBytes }: RetainedLog): Promise<boolean> {
   await lockOrganization(sql, organizationId)
   if (!(await sql.first(lockStatement, { pipeId, organizationId }))) return false

@@ -1,12 +1,12 @@
-// The processes that run pipes. One that has not been seen for a while has ended; its leases end with it.
+// Runner processes. One that has not reported for a while has ended, and its worker leases with it.
 import { type Sql, statement } from '../../database/sql.ts'
 import { keepDelivered, type WorkerLease } from '../store.ts'
-import { tellable } from '../texts.ts'
-import type { ToldStatus } from '../workers/store.ts'
+import { storableText } from '../texts.ts'
+import type { WorkerReport } from '../workers/store.ts'
 
-/** What a worker does; its state is told apart (`tellWorker`). */
+/** Activity of a worker; its state is reported separately (`reportWorker`). */
 export type Doing = { pipeId: string; slot: number; epoch: number } & Pick<
-  ToldStatus,
+  WorkerReport,
   'doing' | 'lag' | 'retainedBytes' | 'deliveredUntil'
 >
 
@@ -41,7 +41,7 @@ const setDoingStatement = statement<Omit<Doing, 'retainedBytes'>>(
   `UPDATE pipe_workers SET doing = :doing, lag_records = :lag, delivered_until = :deliveredUntil
    WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch`,
 )
-/** Only where there are figures: to add them takes the lock of the organization. A pipe that runs has them, with its delivery. */
+/** Updates only: an insert needs the lock of the organization. A running pipe has a row since its first status report. */
 const setRetainedStatement = statement<{ pipeId: string; retainedBytes: number }>(
   'UPDATE pipe_figures SET retained_bytes = :retainedBytes WHERE pipe_id = :pipeId',
 )
@@ -59,7 +59,7 @@ export interface RunnerReport {
   expiresAt: string
 }
 
-/** Renews all leases of a runner; returns the places that are its own. */
+/** Renews all leases of a runner, and returns them. */
 export async function reportRunner(sql: Sql, report: RunnerReport): Promise<WorkerLease[]> {
   const { runnerId, startedAt, now, expiresAt } = report
   await sql.run(seeRunnerStatement, { runnerId, startedAt, now })
@@ -67,32 +67,32 @@ export async function reportRunner(sql: Sql, report: RunnerReport): Promise<Work
   return (await sql.all(listHeldStatement, { runnerId })).map(({ organization_id, pipe_id, slot, epoch }) => ({
     organizationId: organization_id,
     pipeId: pipe_id,
-    slot,
+    workerIndex: slot,
     epoch,
   }))
 }
 
-/** Of a worker that has lost its place, nothing is kept. */
+/** Ignored when the worker has lost its lease. */
 export async function keepDoing(sql: Sql, doing: Doing): Promise<void> {
-  const { retainedBytes, ...told } = doing
-  const kept = await sql.run(setDoingStatement, { ...told, doing: tellable(told.doing) })
-  // While nobody knows, what was known last stays.
-  if (kept > 0 && retainedBytes !== null) await sql.run(setRetainedStatement, { pipeId: told.pipeId, retainedBytes })
-  if (kept > 0 && told.deliveredUntil !== null) await keepDelivered(sql, told.pipeId)
+  const { retainedBytes, ...values } = doing
+  const kept = await sql.run(setDoingStatement, { ...values, doing: storableText(values.doing) })
+  // While unknown, the last value stays.
+  if (kept > 0 && retainedBytes !== null) await sql.run(setRetainedStatement, { pipeId: values.pipeId, retainedBytes })
+  if (kept > 0 && values.deliveredUntil !== null) await keepDelivered(sql, values.pipeId)
 }
 
-/** It has no workers any more. */
+/** Call when the runner has no workers left. */
 export async function endRunner(sql: Sql, runnerId: string): Promise<void> {
   await sql.run(endRunnerStatement, { runnerId })
 }
 
-/** Only where no other process can be on the database: whoever has places there has ended without giving them back. */
+/** Only where no other process can use the database: the holders of leases there have ended without releasing them. */
 export async function endOtherRunners(sql: Sql, runnerId: string): Promise<void> {
   await sql.run(endWorkersOfOthersStatement, { runnerId })
   await sql.run(endOthersStatement, { runnerId })
 }
 
-/** Those that have ended without a word, long after everyone else has taken their places. */
+/** Removes runners that ended without notice, long after their leases have expired. */
 export async function forgetRunners(sql: Sql, { now }: { now: string }): Promise<void> {
   const before = new Date(Date.parse(now) - rememberedRunnersMs).toISOString()
   await sql.run(forgetRunnersStatement, { before })

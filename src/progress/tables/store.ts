@@ -1,17 +1,16 @@
-// What is kept of the tables that a pipe fills. What a worker writes is written as in ../store.ts: only while its place is its
-// own, and so that the same again, because nobody knew whether it was stored, changes nothing.
+// Load progress of the tables of a postgres pipe. As in ../store.ts, a worker writes only while it holds its lease, and a write that is
+// repeated after an unknown outcome has no effect.
 import { type Sql, statement } from '../../database/sql.ts'
-import type { Destination } from '../../pipes/destination.ts'
-import type { StoredTable, TableRange } from '../../runner/postgres/table-store.ts'
-import type { CounterChanges } from '../../runner/worker.ts'
+import type { CounterChanges } from '../pipe-counters.ts'
 import { addCounters, lockLease, type WorkerLease } from '../store.ts'
 import { fromKept, toKept } from '../texts.ts'
+import type { StoredTable, TableRange } from './stored-table.ts'
 
 type TableKey = { pipeId: string; targetTable: string }
 
 type TableRow = Omit<StoredTable, 'columns' | 'shape'> & { columns: string; shape: string | null }
 
-/** How far a table has come, for those who look on. */
+/** Load progress of a table, for the API. */
 export type TableProgress = Pick<
   StoredTable,
   | 'targetTable'
@@ -39,7 +38,7 @@ const listStatement = statement<{ pipeId: string }, TableRow>(
 const listProgressStatement = statement<{ pipeId: string }, TableProgress>(
   `SELECT ${progressText} FROM pipe_tables WHERE pipe_id = :pipeId ORDER BY target_table`,
 )
-/** Of one and the same load, what has been planned and done of it is left to those who count it. */
+/** Keeps the planned and completed ranges of the same load; resets them for another load. */
 const ofOtherLoad = (column: string): string =>
   `${column} = CASE WHEN pipe_tables.load_id = excluded.load_id THEN pipe_tables.${column} ELSE excluded.${column} END`
 const saveStatement = statement<TableRow & { pipeId: string }>(
@@ -92,7 +91,7 @@ const swapStatement = statement<TableKey>(
   `UPDATE pipe_tables SET target_table = replaces, replaces = NULL, phase = 'following' ${ofTable}`,
 )
 
-/** Large tables have tens of thousands of ranges, and the organization is locked while they are written. */
+/** Many ranges per statement: large tables have tens of thousands, and the organization is locked while they are written. */
 const suffixes = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')
 const addRangesText = (rows: string[]): string =>
   `INSERT INTO pipe_table_ranges (pipe_id, target_table, number, range)
@@ -115,35 +114,38 @@ export async function listTableProgress(sql: Sql, pipeId: string): Promise<Table
   return sql.all(listProgressStatement, { pipeId })
 }
 
-/** Those that are not done, in order. */
+/** The ranges that are not loaded yet, in order. */
 export async function listRanges(sql: Sql, key: TableKey): Promise<TableRange[]> {
   return (await sql.all(listRangesStatement, key)).map(({ number, range }) => ({ number, range: fromKept(range) }))
 }
 
 export interface TableToSave {
-  place: WorkerLease
+  lease: WorkerLease
   table: StoredTable
 }
 
-export async function saveTable(sql: Sql, { place, table }: TableToSave): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
+export async function saveTable(sql: Sql, { lease, table }: TableToSave): Promise<boolean> {
+  if (!(await lockLease(sql, lease))) return false
   const [columns, shape] = [JSON.stringify(table.columns), table.shape && JSON.stringify(table.shape)]
-  await sql.run(saveStatement, { ...table, pipeId: place.pipeId, columns, shape })
+  await sql.run(saveStatement, { ...table, pipeId: lease.pipeId, columns, shape })
   return true
 }
 
-/** Other pipes of the service that fill a table of this name, with the databases that they fill. */
+/** Other pipes of the service that fill a table of this name, with their databases. */
 export async function listRivals(sql: Sql, key: TableKey): Promise<{ name: string; database: string }[]> {
   const rows = await sql.all(listRivalsStatement, key)
-  return rows.map(({ name, destination }) => ({ name, database: (JSON.parse(destination) as Destination).database }))
+  return rows.map(({ name, destination }) => {
+    const { database } = JSON.parse(destination) as { database: string }
+    return { name, database }
+  })
 }
 
-/** When everything was last asked to be loaded again. */
+/** Time of the last reload request. */
 export async function findReloadRequest(sql: Sql, pipeId: string): Promise<string | null> {
   return (await sql.first(findReloadRequestStatement, { pipeId }))?.requestedAt ?? null
 }
 
-/** Everything is to be loaded again. Whoever asks holds the pipe. */
+/** Requests a reload of all tables. Call with the pipe locked. */
 export async function requestReload(
   sql: Sql,
   request: { organizationId: string; pipeId: string; now: string },
@@ -151,31 +153,31 @@ export async function requestReload(
   await sql.run(requestReloadStatement, request)
 }
 
-/** A worker asks, because changes are lost that it had yet to read. Tables that are kept get all that comes from now on. */
+/** Requested by a worker that has lost unread changes. The tables in `kept` are not reloaded, and get all later changes. */
 export async function requestOwnReload(
   sql: Sql,
-  { place, kept, now }: { place: WorkerLease; kept: string[]; now: string },
+  { lease, kept, now }: { lease: WorkerLease; kept: string[]; now: string },
 ): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  const { organizationId, pipeId } = place
+  if (!(await lockLease(sql, lease))) return false
+  const { organizationId, pipeId } = lease
   await requestReload(sql, { organizationId, pipeId, now })
   for (const targetTable of kept) await sql.run(keepStatement, { pipeId, targetTable, now })
   return true
 }
 
 export interface TableToRemove {
-  place: WorkerLease
+  lease: WorkerLease
   targetTable: string
 }
 
-export async function removeTable(sql: Sql, { place, targetTable }: TableToRemove): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  await sql.run(removeStatement, { pipeId: place.pipeId, targetTable })
+export async function removeTable(sql: Sql, { lease, targetTable }: TableToRemove): Promise<boolean> {
+  if (!(await lockLease(sql, lease))) return false
+  await sql.run(removeStatement, { pipeId: lease.pipeId, targetTable })
   return true
 }
 
 export interface LoadToPlan {
-  place: WorkerLease
+  lease: WorkerLease
   targetTable: string
   ranges: TableRange[]
   rowsEstimated: number | null
@@ -183,9 +185,9 @@ export interface LoadToPlan {
 }
 
 export async function planLoad(sql: Sql, plan: LoadToPlan): Promise<boolean> {
-  const { place, targetTable, ranges, rowsEstimated, now } = plan
-  if (!(await lockLease(sql, place))) return false
-  const key = { pipeId: place.pipeId, targetTable }
+  const { lease, targetTable, ranges, rowsEstimated, now } = plan
+  if (!(await lockLease(sql, lease))) return false
+  const key = { pipeId: lease.pipeId, targetTable }
   await sql.run(removeRangesStatement, key)
   await sql.run(planStatement, { ...key, rowsEstimated, rangeCount: ranges.length, now })
   const whole = ranges.length - (ranges.length % suffixes.length)
@@ -206,35 +208,35 @@ function rangeValues(key: TableKey, ranges: TableRange[]): RangeValues {
 }
 
 export interface RangeToFinish {
-  place: WorkerLease
+  lease: WorkerLease
   targetTable: string
   number: number
   rows: number
-  figures: CounterChanges
+  counters: CounterChanges
   now: string
 }
 
 export async function finishRange(sql: Sql, change: RangeToFinish): Promise<boolean> {
-  const { place, targetTable, number, rows, figures, now } = change
-  if (!(await lockLease(sql, place))) return false
-  const key = { pipeId: place.pipeId, targetTable }
+  const { lease, targetTable, number, rows, counters, now } = change
+  if (!(await lockLease(sql, lease))) return false
+  const key = { pipeId: lease.pipeId, targetTable }
   if ((await sql.run(finishRangeStatement, { ...key, number })) === 0) return true
   await sql.run(countRangeStatement, { ...key, rows })
-  await addCounters(sql, place.pipeId, figures, now)
+  await addCounters(sql, lease.pipeId, counters, now)
   return true
 }
 
 export interface SwapToFinish {
-  place: WorkerLease
+  lease: WorkerLease
   shadowTable: string
 }
 
-export async function finishSwap(sql: Sql, { place, shadowTable }: SwapToFinish): Promise<boolean> {
-  if (!(await lockLease(sql, place))) return false
-  const { pipeId } = place
+export async function finishSwap(sql: Sql, { lease, shadowTable }: SwapToFinish): Promise<boolean> {
+  if (!(await lockLease(sql, lease))) return false
+  const { pipeId } = lease
   const shadow = { pipeId, targetTable: shadowTable }
   const replaces = (await sql.first(replacedStatement, shadow))?.replaces
-  // It has been done, when it was asked for before.
+  // Done already by an earlier attempt.
   if (replaces === undefined || replaces === null) return true
   await sql.run(removeStatement, { pipeId, targetTable: replaces })
   await sql.run(removeRangesStatement, shadow)

@@ -37,32 +37,32 @@ function shown(
   return tableMetrics(source, [{ ...loading, ...table }], { now: at(seconds), isWorkedOn })[0]!
 }
 
-describe('how far a table has come', () => {
-  it('is a share of the rows that are expected, and the time that the rest takes at the same pace', () => {
+describe('load progress of a table', () => {
+  it('is a fraction of the estimated rows, and the remaining time at the same pace', () => {
     const { state, percent, secondsLeft } = shown({})
     assert.deepEqual([state, percent, secondsLeft], ['loading', 25, 180])
     assert.equal(shown({ rowsLoaded: 333 }).percent, 33.3)
   })
 
-  it('is a share of the ranges where nobody has an estimate', () => {
+  it('is a fraction of the ranges without an estimate', () => {
     assert.equal(shown({ rowsEstimated: null, rangesDone: 3 }).percent, 30)
     assert.equal(shown({ rowsEstimated: 0, rangesDone: 5 }).secondsLeft, 60)
   })
 
-  it('is never all before the last range is done, however wrong the estimate is', () => {
+  it('is below 100 percent until the last range is done, however wrong the estimate is', () => {
     assert.equal(shown({ rowsLoaded: 5000, rangesDone: 9 }).percent, 99)
     assert.equal(shown({ rowsLoaded: 500, rangesDone: 10, phase: 'swapping' }).percent, 100)
     assert.equal(shown({ rowsLoaded: 0, rangeCount: 0, rangesDone: 0 }).percent, 100)
   })
 
-  it('takes a time that nobody knows before the first range, and while nobody works on it', () => {
+  it('has no remaining time before the first range, and without a worker', () => {
     assert.equal(shown({ rowsLoaded: 0, rangesDone: 0 }).secondsLeft, null)
     assert.equal(shown({}, { isWorkedOn: false }).secondsLeft, null)
     assert.equal(shown({ rangesDone: 10 }).secondsLeft, null)
     assert.equal(shown({}, { seconds: -5 }).secondsLeft, 0, 'a clock that was set back')
   })
 
-  it('is told in words', () => {
+  it('has a state', () => {
     assert.equal(shown({ rangeCount: null }).state, 'waiting')
     assert.equal(shown({ phase: 'swapping' }).state, 'loading')
     assert.equal(shown({ phase: 'following' }).state, 'following')

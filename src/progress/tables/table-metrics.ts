@@ -1,19 +1,19 @@
-// How far the tables of a postgres pipe have come, as the API shows it: one for each mapping, in their order, and after it the
-// one that is loaded to take its place. Tables that the pipe does not fill any more are not shown.
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+// Load progress of the tables of a postgres pipe, as the API shows it: one entry per mapping, in their order, followed by the table
+// that is loaded to replace it. Tables that the pipe no longer fills are not shown.
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { PipeTable } from '../progress.ts'
 import type { TableProgress } from './store.ts'
 
-export interface TableCircumstances {
+export interface TableContext {
   now: string
-  /** Otherwise nobody can tell how long it takes. */
+  /** Without a worker the remaining time is unknown. */
   isWorkedOn: boolean
 }
 
 type Source = Pick<PostgresSource, 'tableMappings'> & { settings: Pick<PostgresSource['settings'], 'replicationMode'> }
 
-export function tableMetrics(source: Source, tables: TableProgress[], circumstances: TableCircumstances): PipeTable[] {
+export function tableMetrics(source: Source, tables: TableProgress[], context: TableContext): PipeTable[] {
   const { tableMappings, settings } = source
   const isFollowed = settings.replicationMode !== 'snapshot'
   const targets = new Map(tables.filter(isTarget).map((table) => [table.targetTable, table]))
@@ -22,8 +22,8 @@ export function tableMetrics(source: Source, tables: TableProgress[], circumstan
     ({ replaces }) => replaces,
   )
   return tableMappings.flatMap((mapping) =>
-    [targets.get(mapping.targetTable) ?? unbegun(mapping), ...(shadows.get(mapping.targetTable) ?? [])].map((table) =>
-      metricsOf(table, isFollowed, circumstances),
+    [targets.get(mapping.targetTable) ?? notStarted(mapping), ...(shadows.get(mapping.targetTable) ?? [])].map(
+      (table) => metricsOf(table, isFollowed, context),
     ),
   )
 }
@@ -32,7 +32,7 @@ function isTarget({ replaces }: TableProgress): boolean {
   return replaces === null
 }
 
-function unbegun({ sourceSchemaName, sourceTable, targetTable }: TableMapping): TableProgress {
+function notStarted({ sourceSchemaName, sourceTable, targetTable }: TableMapping): TableProgress {
   return {
     sourceSchemaName,
     sourceTable,
@@ -47,9 +47,9 @@ function unbegun({ sourceSchemaName, sourceTable, targetTable }: TableMapping): 
   }
 }
 
-function metricsOf(table: TableProgress, isFollowed: boolean, circumstances: TableCircumstances): PipeTable {
+function metricsOf(table: TableProgress, isFollowed: boolean, context: TableContext): PipeTable {
   const { sourceSchemaName, sourceTable, targetTable, rowsLoaded, rowsEstimated } = table
-  const share = shareOf(table)
+  const fraction = fractionLoaded(table)
   return {
     sourceSchemaName,
     sourceTable,
@@ -58,8 +58,8 @@ function metricsOf(table: TableProgress, isFollowed: boolean, circumstances: Tab
     isResync: !isTarget(table),
     rowsLoaded,
     rowsEstimated,
-    percent: share === null ? null : Math.floor(share * 1000) / 10,
-    secondsLeft: secondsLeft(table, share, circumstances),
+    percent: fraction === null ? null : Math.floor(fraction * 1000) / 10,
+    secondsLeft: secondsLeft(table, fraction, context),
   }
 }
 
@@ -68,11 +68,11 @@ function stateOf({ phase, rangeCount }: TableProgress, isFollowed: boolean): Pip
   return rangeCount === null ? 'waiting' : 'loading'
 }
 
-/** An estimate may be far off: what is being loaded is not done before its last range is. */
+/** Estimates may be far off: a load shows less than 100 percent until its last range is done. */
 const mostByEstimate = 0.99
 
-/** Of the load, 0 to 1. Null for a table that is followed without having been loaded. */
-function shareOf({ phase, rowsEstimated, rowsLoaded, rangeCount, rangesDone }: TableProgress): number | null {
+/** Loaded fraction, 0 to 1. Null for a table that has change data capture without an initial load. */
+function fractionLoaded({ phase, rowsEstimated, rowsLoaded, rangeCount, rangesDone }: TableProgress): number | null {
   if (rangeCount === null) return phase === 'following' ? null : 0
   if (phase === 'following' || rangesDone >= rangeCount) return 1
   if (rowsEstimated === null || rowsEstimated === 0) return rangesDone / rangeCount
@@ -81,10 +81,10 @@ function shareOf({ phase, rowsEstimated, rowsLoaded, rangeCount, rangesDone }: T
 
 function secondsLeft(
   { loadStartedAt }: TableProgress,
-  share: number | null,
-  { now, isWorkedOn }: TableCircumstances,
+  fraction: number | null,
+  { now, isWorkedOn }: TableContext,
 ): number | null {
-  if (!isWorkedOn || loadStartedAt === null || share === null || share === 0 || share === 1) return null
+  if (!isWorkedOn || loadStartedAt === null || fraction === null || fraction === 0 || fraction === 1) return null
   const elapsedMs = Math.max(0, Date.parse(now) - Date.parse(loadStartedAt))
-  return Math.ceil((elapsedMs * (1 - share)) / share / 1000)
+  return Math.ceil((elapsedMs * (1 - fraction)) / fraction / 1000)
 }

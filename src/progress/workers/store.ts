@@ -1,12 +1,17 @@
-// Who works on which pipe. A claim is made under the lock of the pipe's organization and counts `pipes.epoch` on: what a worker
-// of an earlier claim writes finds no place with its epoch and is refused.
+// Worker leases. A claim is made under the lock of the pipe's organization and increments `pipes.epoch`, so that writes of a worker with
+// an earlier epoch are rejected.
 import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
-import type { PipeState } from '../../pipes/pipe-state.ts'
-import { workerCount } from '../../pipes/scaling.ts'
-import type { WorkerPhase } from '../../runner/worker.ts'
 import { lossReason } from '../losses.ts'
-import { isCompleted, isLive, settledState, type WorkerState, workingStates } from '../settled-state.ts'
+import type { PipeState } from '../pipe-state.ts'
+import {
+  isCompleted,
+  isLive,
+  settledState,
+  type WorkerPhase,
+  type WorkerState,
+  workingStates,
+} from '../settled-state.ts'
 import {
   clearLastError,
   keepDelivered,
@@ -17,7 +22,8 @@ import {
   setRetained,
   type WorkerLease,
 } from '../store.ts'
-import { tellable } from '../texts.ts'
+import { storableText } from '../texts.ts'
+import { workerCount } from './worker-count.ts'
 
 interface WorkerRow {
   pipe_id: string
@@ -83,7 +89,7 @@ const releaseStatement = statement<LeaseValues>(
 )
 const releaseAllStatement = statement<{ pipeId: string }>('DELETE FROM pipe_workers WHERE pipe_id = :pipeId')
 const setStatusStatement = statement<
-  LeaseValues & Pick<ToldStatus, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase' | 'deliveredUntil'>
+  LeaseValues & Pick<WorkerReport, 'pipeVersion' | 'state' | 'reason' | 'doing' | 'lag' | 'phase' | 'deliveredUntil'>
 >(
   `UPDATE pipe_workers SET pipe_version = :pipeVersion, state = :state, reason = :reason, doing = :doing,
      lag_records = :lag, phase = :phase, delivered_until = :deliveredUntil
@@ -91,8 +97,8 @@ const setStatusStatement = statement<
 )
 export interface ListedWorker {
   pipeId: string
-  slot: number
-  slots: number
+  workerIndex: number
+  workerCount: number
   runnerId: string
   epoch: number
   expiresAt: string
@@ -100,12 +106,12 @@ export interface ListedWorker {
   state: WorkerState
 }
 
-/** Of all pipes. */
+/** Workers of all pipes. */
 export async function listWorkers(sql: Sql): Promise<ListedWorker[]> {
   return (await sql.all(listStatement, {})).map((row) => ({
     pipeId: row.pipe_id,
-    slot: row.slot,
-    slots: row.slots,
+    workerIndex: row.slot,
+    workerCount: row.slots,
     runnerId: row.runner_id,
     epoch: row.epoch,
     expiresAt: row.expires_at,
@@ -114,7 +120,7 @@ export async function listWorkers(sql: Sql): Promise<ListedWorker[]> {
   }))
 }
 
-/** Whether somebody works on the pipe, or is about to. Call with the pipe locked: then nobody begins meanwhile. */
+/** Whether the pipe has workers. Call with the pipe locked, so that no worker starts concurrently. */
 export async function hasLiveWorkers(sql: Sql, pipeId: string, now: string): Promise<boolean> {
   return (await sql.all(listOfPipeStatement, { pipeId })).some((row) => isRowLive(row, now))
 }
@@ -125,22 +131,22 @@ export interface WorkerClaim {
   runnerId: string
   now: string
   expiresAt: string
-  /** Most slots to take. */
+  /** Maximum number of leases to claim. */
   limit: number
 }
 
-/** The slots that are the caller's from now on. */
+/** The worker indexes that the caller now holds. */
 export interface ClaimedWorkers {
-  slots: number
+  workerCount: number
   epoch: number
   claimed: number[]
 }
 
-/** Takes slots that nobody has, or whose lease is over. None while somebody works by another number of slots. */
+/** Claims free worker indexes and those with an expired lease. None while there are workers with another worker count. */
 export async function claimWorkers(sql: Sql, claim: WorkerClaim): Promise<ClaimedWorkers> {
   const { organizationId, pipeId, runnerId, now, expiresAt, limit } = claim
   await lockOrganization(sql, organizationId)
-  const nothing = { slots: 0, epoch: 0, claimed: [] }
+  const nothing = { workerCount: 0, epoch: 0, claimed: [] }
   const pipe = await sql.first(pipeStatement, { pipeId, organizationId })
   if (!pipe || !workingStates.includes(pipe.state)) return nothing
   const slots = slotsOf(pipe)
@@ -148,55 +154,60 @@ export async function claimWorkers(sql: Sql, claim: WorkerClaim): Promise<Claime
   const isTaken = (row: WorkerRow): boolean =>
     isCompleted({ state: row.state, pipeVersion: row.pipe_version }, pipe.version) || isRowLive(row, now)
   if (workers.some((row) => row.slots !== slots && isRowLive(row, now))) return nothing
-  for (const { slot, epoch } of workers.filter((row) => row.slots !== slots)) {
-    await sql.run(releaseStatement, { pipeId, slot, epoch })
+  for (const { slot: workerIndex, epoch } of workers.filter((row) => row.slots !== slots)) {
+    await sql.run(releaseStatement, { pipeId, slot: workerIndex, epoch })
   }
-  const taken = new Set(workers.filter((row) => row.slots === slots && isTaken(row)).map(({ slot }) => slot))
-  const free = Array.from({ length: slots }, (_, slot) => slot).filter((slot) => !taken.has(slot))
+  const taken = new Set(
+    workers.filter((row) => row.slots === slots && isTaken(row)).map(({ slot: workerIndex }) => workerIndex),
+  )
+  const free = Array.from({ length: slots }, (_, workerIndex) => workerIndex).filter(
+    (workerIndex) => !taken.has(workerIndex),
+  )
   const claimed = free.slice(0, limit)
   if (claimed.length === 0) return nothing
   const epoch = pipe.epoch + 1
   await sql.run(setEpochStatement, { pipeId, epoch })
-  for (const slot of claimed) await sql.run(claimStatement, { pipeId, slot, slots, runnerId, epoch, expiresAt })
-  return { slots, epoch, claimed }
+  for (const workerIndex of claimed)
+    await sql.run(claimStatement, { pipeId, slot: workerIndex, slots, runnerId, epoch, expiresAt })
+  return { workerCount: slots, epoch, claimed }
 }
 
-export interface ToldStatus {
-  place: WorkerLease
+export interface WorkerReport {
+  lease: WorkerLease
   pipeVersion: number
   state: WorkerState
   reason: string | null
   doing: string
   lag: number | null
   phase: WorkerPhase | null
-  /** Null when nobody knows. */
+  /** Null when unknown. */
   retainedBytes: number | null
-  /** Null when nobody knows. */
+  /** Null when unknown. */
   deliveredUntil: string | null
   delivery?: { delivery: string; reason: string | null }
   now: string
 }
 
-/** Keeps what a worker says of itself, and what that makes of its pipe. False when the place is another's. */
-export async function tellWorker(sql: Sql, told: ToldStatus): Promise<boolean> {
-  const { place, pipeVersion, state, reason, doing, lag, phase, retainedBytes, deliveredUntil, delivery, now } = told
-  const held = await lockLease(sql, place)
+/** Stores the status of a worker and the resulting state of its pipe. False when the lease is lost. */
+export async function reportWorker(sql: Sql, report: WorkerReport): Promise<boolean> {
+  const { lease, pipeVersion, state, reason, doing, lag, phase, retainedBytes, deliveredUntil, delivery, now } = report
+  const held = await lockLease(sql, lease)
   if (!held) return false
-  const { organizationId, pipeId, slot, epoch } = place
+  const { organizationId, pipeId, workerIndex, epoch } = lease
   await sql.run(setStatusStatement, {
     pipeId,
-    slot,
+    slot: workerIndex,
     epoch,
     pipeVersion,
     state,
-    reason: reason === null ? null : tellable(reason),
-    doing: tellable(doing),
+    reason: reason === null ? null : storableText(reason),
+    doing: storableText(doing),
     lag,
     phase,
     deliveredUntil,
   })
   if (held.reason !== null && reason === null) await clearLastError(sql, { pipeId, reason: held.reason })
-  // While nobody knows, what was known last stays.
+  // While unknown, the last value stays.
   if (retainedBytes !== null) await setRetained(sql, { pipeId, retainedBytes })
   if (reason !== null) await setLastError(sql, { pipeId, reason, now })
   if (deliveredUntil !== null) await keepDelivered(sql, pipeId)
@@ -211,39 +222,42 @@ export interface PipeToSettle {
   now: string
 }
 
-/** Ends what nobody works on any more, such as `Stopping`. */
+/** Ends transitional states of a pipe without workers, such as `Stopping`. */
 export async function settlePipe(sql: Sql, pipe: PipeToSettle): Promise<void> {
   await lockOrganization(sql, pipe.organizationId)
   await settle(sql, pipe)
 }
 
 export interface WorkersToRelease extends PipeToSettle {
-  places: { slot: number; epoch: number }[]
+  leases: { workerIndex: number; epoch: number }[]
 }
 
 export async function releaseWorkers(sql: Sql, release: WorkersToRelease): Promise<void> {
-  const { organizationId, pipeId, places } = release
+  const { organizationId, pipeId, leases } = release
   await lockOrganization(sql, organizationId)
-  for (const { slot, epoch } of places) await sql.run(releaseStatement, { pipeId, slot, epoch })
+  for (const { workerIndex, epoch } of leases) await sql.run(releaseStatement, { pipeId, slot: workerIndex, epoch })
   await settle(sql, release)
 }
 
 export interface PipeToFail extends PipeToSettle {
-  /** Of the worker that failed; without it the pipe cannot even be begun. */
-  place?: { slot: number; epoch: number }
+  /** Lease of the worker that failed; undefined when the pipe could not be started. */
+  lease?: { workerIndex: number; epoch: number }
   state: 'Failed' | 'InternalError'
   reason: string
 }
 
-/** The pipe needs its user. False when the place is another's, who may do better. */
+/** Fails a pipe that needs a change by the user. False when the lease is lost: another worker may succeed. */
 export async function failPipe(sql: Sql, failure: PipeToFail): Promise<boolean> {
-  const { organizationId, pipeId, place, state, reason, now } = failure
+  const { organizationId, pipeId, lease, state, reason, now } = failure
   await lockOrganization(sql, organizationId)
-  if (place && (await sql.run(releaseStatement, { pipeId, ...place })) === 0) return false
+  if (lease) {
+    const { workerIndex, epoch } = lease
+    if ((await sql.run(releaseStatement, { pipeId, slot: workerIndex, epoch })) === 0) return false
+  }
   const pipe = await sql.first(pipeStatement, { pipeId, organizationId })
   if (!pipe) return false
   if (workingStates.includes(pipe.state)) {
-    await sql.run(setStateStatement, { pipeId, state, reason: tellable(reason) })
+    await sql.run(setStateStatement, { pipeId, state, reason: storableText(reason) })
   }
   await setLastError(sql, { pipeId, reason, now })
   await settle(sql, failure)
@@ -254,12 +268,12 @@ export interface ReplayToEnd {
   organizationId: string
   pipeId: string
   requestedAt: string
-  /** Why not all could be tried. */
+  /** Why some rows could not be tried; null when all were. */
   error: string | null
   now: string
 }
 
-/** A request that came later stays. A pipe that has loaded everything may have waited for this. */
+/** Keeps a newer request. A pipe that has loaded everything may complete now. */
 export async function endReplay(sql: Sql, replay: ReplayToEnd): Promise<void> {
   const { organizationId, pipeId, requestedAt, error, now } = replay
   await lockOrganization(sql, organizationId)
@@ -269,7 +283,7 @@ export async function endReplay(sql: Sql, replay: ReplayToEnd): Promise<void> {
   await settle(sql, { organizationId, pipeId, now })
 }
 
-/** Call with the organization locked. Leaves version and `updatedAt` alone: nobody has changed the pipe. */
+/** Call with the organization locked. Does not change version and `updatedAt`. */
 async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): Promise<void> {
   const pipe = await sql.first(pipeStatement, { pipeId, organizationId })
   if (!pipe) return
@@ -278,15 +292,15 @@ async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): 
     {
       state: pipe.state,
       version: pipe.version,
-      slots: slotsOf(pipe),
+      workerCount: slotsOf(pipe),
       replayRequestedAt: pipe.replay_requested_at,
       lossReason: lossReason(pipe.losses),
       rowsWritten: pipe.rows_written ?? 0,
       rowsRejected: pipe.rows_rejected ?? 0,
     },
     workers.map((row) => ({
-      slot: row.slot,
-      slots: row.slots,
+      workerIndex: row.slot,
+      workerCount: row.slots,
       state: row.state,
       reason: row.reason,
       phase: row.phase,
@@ -296,7 +310,7 @@ async function settle(sql: Sql, { organizationId, pipeId, now }: PipeToSettle): 
   )
   if (!settled) return
   const { state, reason, isAtRest } = settled
-  // Whoever reported the reason may have ended without taking it back.
+  // The worker that reported the reason may have ended without clearing it.
   if (reason === null && pipe.state_reason !== null && workingStates.includes(state)) {
     await clearLastError(sql, { pipeId, reason: pipe.state_reason })
   }

@@ -1,4 +1,4 @@
-// Arrays as PostgreSQL prints them, and what the engine reads in their place.
+// Conversion of arrays from PostgreSQL's text format to TabSeparated.
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
@@ -20,13 +20,13 @@ function write(elements: Partial<PostgresType>, printed: string | Buffer, allowN
   }
   const values = columnValues({ name: 'a', type, isNotNull: true, isKey: false }, { allowNullableColumns, abilities })
   const out = new FieldOutput()
-  // A value lies among others.
+  // The value is not at the start of the buffer.
   const bytes = Buffer.concat([Buffer.from('{"'), Buffer.from(printed), Buffer.from('",}')])
   values.write(bytes, 2, bytes.length - 3, out)
   return out.take().toString()
 }
 
-/** As PostgreSQL does. */
+/** Encodes as PostgreSQL does. */
 function print(elements: (string | null)[]): string {
   const printed = elements.map((element) => {
     if (element === null) return 'NULL'
@@ -38,7 +38,7 @@ function print(elements: (string | null)[]): string {
 
 const letters: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', 0: '\0' }
 
-/** As the engine does. */
+/** Decodes as ClickHouse does. */
 function read(field: string): (string | null)[] {
   const elements: (string | null)[] = []
   const rest = field.replaceAll(/(?<=[[,])(?:NULL|'((?:[^'\\]|\\.)*)')/gs, (found, text: string) => {
@@ -72,7 +72,7 @@ describe('arrays', () => {
     assert.equal(write({ name: 'geometry', isBuiltIn: false, delimiter: ':' }, '{01,02:03}'), "['01,02','03']")
   })
 
-  it('have the default for NULL, and for what has no place, where the elements are not Nullable', () => {
+  it('have the default for NULL and for unrepresentable values when elements are not Nullable', () => {
     const defaults: [Partial<PostgresType>, string][] = [
       [{ name: 'int4' }, '[0]'],
       [{ name: 'bool' }, '[false]'],
@@ -87,14 +87,14 @@ describe('arrays', () => {
     assert.equal(write(numeric, '{1.500,NaN}'), '[1.500,NULL]')
   })
 
-  it('are refused when they have several dimensions, or do not count from 1', () => {
-    const refused: [string, RegExp][] = [
+  it('are rejected when they have several dimensions or another lower bound than 1', () => {
+    const rejected: [string, RegExp][] = [
       ['{{1,2},{3,4}}', /more than one dimension/],
       ['{{}}', /more than one dimension/],
       ['[0:1]={1,2}', /does not count from 1/],
       ['[1:1][-2:-1]={{1,2}}', /does not count from 1/],
     ]
-    for (const [printed, reason] of refused) {
+    for (const [printed, reason] of rejected) {
       assert.throws(
         () => write({ name: 'int4' }, printed),
         (error) => error instanceof Undecodable && reason.test(error.reason),
@@ -102,7 +102,7 @@ describe('arrays', () => {
     }
   })
 
-  it('are refused when PostgreSQL cannot have printed them', () => {
+  it('are rejected when they are not valid PostgreSQL output', () => {
     for (const printed of ['', '{', '{1', '{1,', '{1}x', '{"a', '{"a"b}', '{"a\\', '1']) {
       assert.throws(() => write({}, printed), Undecodable, printed)
     }
@@ -137,7 +137,7 @@ const character = fc.oneof(
   fc.constantFrom(...'{}",\'\\ \t\n\r\b\f\v[]N;', 'NULL', 'null', 'é', '🙂'),
   fc.string({ maxLength: 3 }),
 )
-/** Without what no text of PostgreSQL has: zeros, and halves of pairs of surrogates. */
+/** Without zeros and lone surrogates, which PostgreSQL text cannot have. */
 const texts = fc
   .array(character, { maxLength: 30 })
   .map((characters) => characters.join('').replaceAll('\0', '').toWellFormed())

@@ -1,5 +1,4 @@
-// Arrays, from the way in which PostgreSQL prints them, `{1,NULL,"a b"}`, to the way in which the engine reads them in a field of
-// TabSeparated, `[1,NULL,'a b']`.
+// Converts arrays from PostgreSQL's text output, `{1,NULL,"a b"}`, to a TabSeparated field of ClickHouse, `[1,NULL,'a b']`.
 import { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import { FieldOutput } from './field-output.ts'
@@ -10,28 +9,28 @@ const [open, close, quote, backslash] = [code('{'), code('}'), code('"'), code('
 const [comma, openList, closeList, apostrophe] = [code(','), code('['), code(']'), code("'")]
 
 export interface Elements
-  extends Pick<ScalarValues, 'isQuoted' | 'defaultText' | 'hasNoPlace' | 'write' | 'writeElement'> {
-  /** Otherwise a NULL becomes the default. */
+  extends Pick<ScalarValues, 'isQuoted' | 'defaultText' | 'isUnrepresentable' | 'write' | 'writeElement'> {
+  /** When false, a NULL element becomes the default value. */
   isNullable: boolean
-  /** What PostgreSQL prints between them. */
+  /** PostgreSQL prints it between the elements. */
   delimiter: string
 }
 
-/** What it makes throws Undecodable. */
+/** The writer throws Undecodable. */
 export function makeArrayWriter(elements: Elements): WriteValue {
-  const { isQuoted, hasNoPlace, writeElement = elements.write } = elements
+  const { isQuoted, isUnrepresentable, writeElement = elements.write } = elements
   const delimiter = code(elements.delimiter)
   const nullText = elements.isNullable ? 'NULL' : elements.defaultText
   const unescaped = new FieldOutput(1024)
 
   const writeValue: WriteValue = (bytes, start, end, out) => {
-    if (hasNoPlace?.(bytes, start, end)) return out.text(nullText)
+    if (isUnrepresentable?.(bytes, start, end)) return out.text(nullText)
     if (isQuoted) out.byte(apostrophe)
     writeElement(bytes, start, end, out)
     if (isQuoted) out.byte(apostrophe)
   }
 
-  /** Gives where it ends: after the quote. */
+  /** Returns the offset after the closing quote. */
   const writeQuoted: WriteElement = (bytes, start, end, out) => {
     const last = findQuote(bytes, start + 1, end)
     if (bytes.subarray(start + 1, last).includes(backslash)) {

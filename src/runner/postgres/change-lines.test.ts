@@ -1,4 +1,4 @@
-// Changes as lines: inserts, updates and deletes, other keys, values that are not sent, and values that are refused.
+// Changes as lines: inserts, updates, deletes, changed keys, unchanged TOAST values and rejected values.
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
@@ -38,7 +38,7 @@ function makeLines(keyColumns = ['id']): { lines: ChangeLines; send(message: Buf
       }
       const copy = Buffer.from(message)
       decodeMessage(copy, 0, copy.length, visitor, scratch)
-      // What a line needs of a message is taken at once.
+      // The bytes of a message are reused: lines must not depend on them.
       copy.fill('?')
     },
   }
@@ -92,7 +92,7 @@ describe('changes as lines', () => {
     ])
   })
 
-  it('know a longer key only where the server sends the whole row', () => {
+  it('have a key longer than the replica identity only with the whole old row', () => {
     const key = ['note', 'id']
     const byKey = walMessages.update(1, ['1', null, 'b', null], { is: 'K', values: ['1', null, null, null] })
     const whole = walMessages.update(1, ['1', null, 'b', null], { is: 'O', values: ['1', null, 'a', null] })
@@ -106,19 +106,19 @@ describe('changes as lines', () => {
     ])
   })
 
-  it('take what was not sent from the old row, where there is one', () => {
+  it('take values that were not sent from the old row, if there is one', () => {
     const before = { is: 'O' as const, values: ['1', 'hidden', 'large', '{7}'] }
     assert.deepEqual(linesOf([walMessages.update(1, ['1', undefined, undefined, '{8}'], before)]), [
       'large\t1\t[8]\t\\N\t1\t0',
     ])
-    // A large key is sent with the old key, whose other values are nothing.
+    // A large key is sent with the old key, whose other values are NULL.
     const byKey = { is: 'K' as const, values: ['large key', null, null, null] }
     assert.deepEqual(linesOf([walMessages.update(1, [undefined, null, 'b', null], byKey)]), [
       'b\tlarge key\t[]\t\\N\t1\t0',
     ])
   })
 
-  it('are incomplete while nobody has what was not sent', () => {
+  it('are incomplete without the values that were not sent', () => {
     const { lines, send } = makeLines()
     const update = walMessages.update(1, ['1', undefined, undefined, undefined])
     for (const version of [1n, 2n, 3n]) send(update, version)
@@ -127,7 +127,7 @@ describe('changes as lines', () => {
     const [first, second, third] = lines.incomplete
     assert.ok(first && second && third)
     assert.deepEqual([first.key, first.missing], [['1'], ['note', 'list']])
-    assert.throws(() => lines.take(), /not complete/)
+    assert.throws(() => lines.take(), /incomplete rows/)
     second.complete([Buffer.from('a\tb'), Buffer.from('{1}')])
     first.complete(undefined)
     third.complete([null, Buffer.from('{2}')])
@@ -141,19 +141,19 @@ describe('changes as lines', () => {
     ])
   })
 
-  it('are told apart when a value has no place in the engine', () => {
+  it('are rejected when the engine cannot hold a value', () => {
     const { lines, send } = makeLines()
     send(insert(['1', null, "it's", '{1}']), 1n)
     send(insert(['2', null, "it's", '{{1},{2}}']), 2n)
     send(insert(['3', null, "it's", '{3}']), 3n)
-    const { chunks, count, refused } = lines.take()
+    const { chunks, count, rejected } = lines.take()
     assert.equal(count, 3)
-    assert.deepEqual(refused, [{ index: 1, reason: 'the column "list": it has an array of more than one dimension' }])
+    assert.deepEqual(rejected, [{ index: 1, reason: 'the column "list": it has an array of more than one dimension' }])
     assert.equal(Buffer.concat(chunks).toString().split('\n')[1], "it\\'s\t2\t{{1},{2}}\t\\N\t2\t0")
-    assert.deepEqual(lines.take(), { chunks: [], count: 0, refused: [] })
+    assert.deepEqual(lines.take(), { chunks: [], count: 0, rejected: [] })
   })
 
-  it('are given away in chunks that end where lines end', () => {
+  it('are returned in chunks that end at line ends', () => {
     const { lines, send } = makeLines()
     for (let number = 0; number < 500; number++) send(insert([String(number), null, 'x'.repeat(1_000), null]), 1n)
     const { chunks } = lines.take()

@@ -1,37 +1,37 @@
-// Changes of one table, as pgoutput gives them, as lines of TabSeparated for one target. What must stay true: the same changes give
-// the same lines, and nothing is made for a row unless it is incomplete or refused.
+// Encodes pgoutput changes of one table as TabSeparated lines for one target. The same changes must give the same lines. No object
+// is allocated per row, except for incomplete and rejected rows.
 import { Buffer } from 'node:buffer'
 import { type Relation, type Tuple, tupleKind } from '../../sources/postgres/pgoutput.ts'
 import { type LineColumn, makeLineWriter, type WrittenLines } from './line-writer.ts'
 
-/** A row that has values which the server did not send, because the change left them as they were. */
+/** A row with values that the server did not send because the change left them unchanged (TOAST). */
 export interface IncompleteRow {
-  /** As PostgreSQL prints it, in the order of `keyColumns`. */
+  /** In PostgreSQL's text format, in the order of `keyColumns`. */
   key: (string | null)[]
-  /** Names of columns. */
+  /** Column names. */
   missing: string[]
-  /** Appends the line. The values are those of `missing`, as PostgreSQL prints them; undefined: the row is gone. */
+  /** Appends the line. `values` are those of `missing`, in PostgreSQL's text format; undefined: the row was deleted. */
   complete(values: readonly (Buffer | null)[] | undefined): void
 }
 
 export interface ChangeLines {
-  /** Those that are incomplete do not count. */
+  /** Without incomplete rows. */
   readonly count: number
   readonly sizeBytes: number
   insert(after: Tuple, version: bigint): void
   update(after: Tuple, before: Tuple | undefined, beforeIs: 'key' | 'row' | undefined, version: bigint): void
   delete(before: Tuple, version: bigint): void
-  /** Each is to be completed before the lines are taken. */
+  /** Every one must be completed before `take`. */
   readonly incomplete: IncompleteRow[]
-  /** Gives away the lines, and begins anew. */
+  /** Returns the lines and resets the buffer. */
   take(): WrittenLines
 }
 
-/** A column of the target, and where it is in the tuples of the relation. */
-interface LeasedWorker extends LineColumn {
-  /** The server sends it with the old key. */
+/** A column of the target with its index in the tuples of the relation. */
+interface TupleColumn extends LineColumn {
+  /** Part of the replica identity: the server sends it with the old key. */
   isIdentity: boolean
-  /** By it the row is found in the target. */
+  /** Part of the target's key. */
   isKey: boolean
 }
 
@@ -40,22 +40,22 @@ export function makeChangeLines(
   columns: readonly Omit<LineColumn, 'index'>[],
   { keyColumns }: { keyColumns: readonly string[] },
 ): ChangeLines {
-  const places = columns.map((column): LeasedWorker => {
+  const tupleColumns = columns.map((column): TupleColumn => {
     const index = relation.columns.findIndex(({ name }) => name === column.name)
     const isIdentity = relation.columns[index]?.isKey ?? false
     return { ...column, index, isIdentity, isKey: keyColumns.includes(column.name) }
   })
-  const keyPlaces = places.filter(({ isKey }) => isKey)
-  const identityPlaces = keyPlaces.filter(({ isIdentity }) => isIdentity)
-  const writer = makeLineWriter(places)
+  const keyTupleColumns = tupleColumns.filter(({ isKey }) => isKey)
+  const identityTupleColumns = keyTupleColumns.filter(({ isIdentity }) => isIdentity)
+  const writer = makeLineWriter(tupleColumns)
   const incomplete = new Set<IncompleteRow>()
-  /** Which tuple has the value of each place. One list for all rows. */
-  const sources: (Tuple | undefined)[] = places.map(() => undefined)
+  /** The tuple that has the value of each column. One array for all rows. */
+  const sources: (Tuple | undefined)[] = tupleColumns.map(() => undefined)
 
   const writeRow = (after: Tuple, before: Tuple | undefined, isWhole: boolean, version: bigint): void => {
     let isMissing = false
-    for (let position = 0; position < places.length; position++) {
-      const { index, isIdentity } = places[position]!
+    for (let position = 0; position < tupleColumns.length; position++) {
+      const { index, isIdentity } = tupleColumns[position]!
       const kind = kindAt(after, index)
       if (kind === tupleKind.unchanged) {
         const isThere = before !== undefined && (isWhole || isIdentity) && isText(before, index)
@@ -68,21 +68,21 @@ export function makeChangeLines(
   }
 
   const makeIncomplete = (after: Tuple, version: bigint): IncompleteRow => {
-    const copies = new Map(places.map((place, position) => [place, copyOf(sources[position], place.index)]))
-    const missing = places.filter(({ index }, position) => {
+    const copies = new Map(tupleColumns.map((column, position) => [column, copyOf(sources[position], column.index)]))
+    const missing = tupleColumns.filter(({ index }, position) => {
       return kindAt(after, index) === tupleKind.unchanged && sources[position] === undefined
     })
     const row: IncompleteRow = {
       key: keyColumns.map((name) => {
-        const place = keyPlaces.find((key) => key.name === name)
-        return (place && copies.get(place)?.toString()) ?? null
+        const column = keyTupleColumns.find((key) => key.name === name)
+        return (column && copies.get(column)?.toString()) ?? null
       }),
       missing: missing.map(({ name }) => name),
       complete(values) {
         if (!incomplete.delete(row)) throw new Error('a row is completed twice')
-        for (const [position, place] of missing.entries()) copies.set(place, values?.[position] ?? null)
+        for (const [position, column] of missing.entries()) copies.set(column, values?.[position] ?? null)
         writer.write(
-          places.map((place) => tupleOf(copies.get(place), place.index)),
+          tupleColumns.map((column) => tupleOf(copies.get(column), column.index)),
           version,
           false,
         )
@@ -91,10 +91,10 @@ export function makeChangeLines(
     return row
   }
 
-  /** `after`: what is not in an old key is most likely what it is now. */
+  /** A key column that is missing in the old key is taken from `after`: most likely it did not change. */
   const writeDeletion = (before: Tuple, version: bigint, after = before): void => {
-    for (let position = 0; position < places.length; position++) {
-      const { isKey, index } = places[position]!
+    for (let position = 0; position < tupleColumns.length; position++) {
+      const { isKey, index } = tupleColumns[position]!
       sources[position] = undefined
       if (isKey && isText(before, index)) sources[position] = before
       else if (isKey && isText(after, index)) sources[position] = after
@@ -115,7 +115,7 @@ export function makeChangeLines(
     insert: (after, version) => writeRow(after, undefined, false, version),
     update(after, before, beforeIs, version) {
       const isWhole = beforeIs === 'row'
-      const sent = isWhole ? keyPlaces : identityPlaces
+      const sent = isWhole ? keyTupleColumns : identityTupleColumns
       if (before && sent.some(({ index }) => differs(before, after, index))) {
         writeDeletion(before, version, isWhole ? before : after)
       }
@@ -123,13 +123,13 @@ export function makeChangeLines(
     },
     delete: (before, version) => writeDeletion(before, version),
     take() {
-      if (incomplete.size > 0) throw new Error('rows are taken that are not complete')
+      if (incomplete.size > 0) throw new Error('take() was called with incomplete rows')
       return writer.take()
     },
   }
 }
 
-/** What the relation does not have is NULL. */
+/** A column that the relation does not have is NULL. */
 function kindAt({ kinds, count }: Tuple, index: number): number {
   return index >= 0 && index < count ? kinds[index]! : tupleKind.null
 }
@@ -154,7 +154,7 @@ function copyOf(tuple: Tuple | undefined, index: number): Buffer | null {
   return tuple ? Buffer.from(tuple.bytes.subarray(tuple.starts[index]!, tuple.ends[index]!)) : null
 }
 
-/** With this one value. */
+/** A tuple with only this value. */
 function tupleOf(bytes: Buffer | null | undefined, index: number): Tuple | undefined {
   if (!bytes) return undefined
   const [kinds, starts, ends] = [new Uint8Array(index + 1), new Uint32Array(index + 1), new Uint32Array(index + 1)]

@@ -1,4 +1,4 @@
-// Statements that change tables, and values that the log does not have: the copy is what the source is, or the pipe says why it is not.
+// Schema changes and values that are not in the log: the copy equals the source, or the pipe reports why it does not.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { MemoryRow } from '../../../test/runner-world/memory-replicas.ts'
@@ -34,8 +34,8 @@ describe('a table that is changed at the source', () => {
       const [source, copy] = await inCopy(world, table)
       return JSON.stringify(source) === JSON.stringify(copy)
     })
-  const isTold = (world: ReplicationWorld, part: string): Promise<void> =>
-    world.until(`${part} is told`, () => world.statuses.some(({ reason }) => reason?.includes(part) ?? false))
+  const isReported = (world: ReplicationWorld, part: string): Promise<void> =>
+    world.until(`${part} is reported`, () => world.statuses.some(({ reason }) => reason?.includes(part) ?? false))
 
   const loaded = async (t: TestContext, sql = items, mappings = [tableMapping('items')]): Promise<ReplicationWorld> => {
     const world = await worldOfTest(server, t, sql, mappings)
@@ -60,8 +60,8 @@ describe('a table that is changed at the source', () => {
       name: null,
       feeling: null,
     })
-    // None was tried in the narrower columns.
-    assert.equal(world.store.figures.rowsRefused, 0)
+    // No insert was tried with the narrower columns.
+    assert.equal(world.store.counters.rowsRefused, 0)
     await world.query('UPDATE items SET n = 6000000000 WHERE id = 3')
     await follows(world)
   })
@@ -175,17 +175,17 @@ describe('a table that is changed at the source', () => {
     await follows(world)
   })
 
-  it('says which statement helps when its log gets another type', async (t) => {
+  it('reports the statement to run when a log table gets another type', async (t) => {
     const world = await loaded(t, items, [
       tableMapping('items'),
       tableMapping('items', { targetTable: 'log', tableEngine: 'MergeTree' }),
     ])
     await world.query(`${widen}; ${wide}`)
-    await isTold(world, 'MODIFY')
+    await isReported(world, 'MODIFY')
     assert.ok(world.replicas.tables.get('log')?.rows.every(({ n }) => Number(n) <= 20))
   })
 
-  it('says that another key needs another table where nothing is loaded', async (t) => {
+  it('reports that another key needs another table when nothing is loaded', async (t) => {
     const world = await worldOfTest(server, t, items, [tableMapping('items')], { replicationMode: 'cdc_only' })
     world.start()
     await world.until('it follows', () => world.statuses.at(-1)?.state === 'running')
@@ -194,15 +194,15 @@ describe('a table that is changed at the source', () => {
     await world.query(
       'ALTER TABLE items DROP CONSTRAINT items_pkey; ALTER TABLE items ADD PRIMARY KEY (id, other); UPDATE items SET price = 2',
     )
-    await isTold(world, 'is sorted by (id), and the key of the source is now (id, other)')
+    await isReported(world, 'is sorted by (id), and the key of the source is now (id, other)')
   })
 
-  it('says when it loses the replica identity that its sorting key needs, and is loaded again when it has it', async (t) => {
+  it('reports a lost replica identity that its sorting key needs, and is reloaded when it is back', async (t) => {
     const mapping = tableMapping('items', { useCustomSortingKey: true, sortingKeys: ['name'] })
     const sql = `${items}; ALTER TABLE items ALTER name SET NOT NULL; ALTER TABLE items REPLICA IDENTITY FULL`
     const world = await loaded(t, sql, [mapping])
     await world.query(`ALTER TABLE items REPLICA IDENTITY DEFAULT; UPDATE items SET name = 'other' WHERE id = 6`)
-    await isTold(world, 'the replica identity does not have public.items.name')
+    await isReported(world, 'the replica identity does not have public.items.name')
     await world.query('ALTER TABLE items REPLICA IDENTITY FULL')
     await follows(world)
   })

@@ -1,11 +1,11 @@
-// Which changes go into one insert: those of one target, for as long as its source looks the same.
+// Which changes go into one insert: those of one target with the same relation.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { walMessages } from '../../../test/sources/wal.ts'
 import type { Sink } from '../../engine/engine.ts'
+import type { StoredTable } from '../../progress/tables/stored-table.ts'
 import { decodeMessage, makeScratch, type Relation } from '../../sources/postgres/pgoutput.ts'
 import { type Changes, makeChanges } from './changes.ts'
-import type { StoredTable } from './table-store.ts'
 import type { Target } from './target.ts'
 import { columnValues } from './values.ts'
 
@@ -37,7 +37,7 @@ function insert(changes: Changes, values: string[]): void {
   decodeMessage(message, 0, message.length, changes, makeScratch())
 }
 
-/** Gives whether anybody must do something about it. */
+/** Returns whether an action is needed. */
 function say(changes: Changes, relation: Relation): boolean {
   changes.relation(relation)
   const need = changes.takeNeed()
@@ -51,7 +51,7 @@ describe('a change of a type that its column no longer has', () => {
     const column = { name: 'n', type, isNotNull: true, isKey: true }
     const values = columnValues(column, { allowNullableColumns: false, abilities })
     const target = { ...makeTarget(), columns: [{ name: 'n', typeId: 23, modifier: -1, values }], keyColumns: ['n'] }
-    for (const [typeId, refused] of [
+    for (const [typeId, rejected] of [
       [23, []],
       [20, [1]],
     ] as const) {
@@ -60,8 +60,8 @@ describe('a change of a type that its column no longer has', () => {
       say(changes, { ...relationWith([]), columns: [{ name: 'n', isKey: true, typeId, modifier: -1 }] })
       insert(changes, ['7'])
       insert(changes, ['5000000000'])
-      const { count, refused: found } = changes.take()[0]!.lines.take()
-      assert.deepEqual([count, found.map(({ index }) => index)], [2, refused])
+      const { count, rejected: found } = changes.take()[0]!.lines.take()
+      assert.deepEqual([count, found.map(({ index }) => index)], [2, rejected])
     }
   })
 })
@@ -74,7 +74,7 @@ describe('changes of one target', () => {
     return changes
   }
 
-  it('are one insert, however often the server says what the table looks like', () => {
+  it('are one insert, however often the server repeats the relation', () => {
     const changes = begin()
     assert.ok(say(changes, relationWith(['id', 'note'])))
     insert(changes, ['1', 'one'])
@@ -87,7 +87,7 @@ describe('changes of one target', () => {
     )
   })
 
-  it('are inserts that can be told apart when the table looks otherwise, also when it then looks as before', () => {
+  it('are separate inserts when the table is altered, also when it is altered back', () => {
     const changes = begin()
     for (const names of [['id', 'note'], ['id'], ['id', 'note']]) {
       assert.ok(say(changes, relationWith(names)))

@@ -1,33 +1,33 @@
-// Gathers the changes of whole transactions as lines for the tables that they go to. What is gathered, and where it is cut, depends
-// on nothing but the log: whoever reads the same piece of it again makes the same inserts.
+// Collects the changes of whole transactions as lines per target table. Contents and cuts depend only on the log, so reading the same
+// part of it again makes the same inserts.
 import { isDeepStrictEqual } from 'node:util'
 import { type Relation, type Tuple, tupleKind, type WalVisitor } from '../../sources/postgres/pgoutput.ts'
 import { type ChangeLines, makeChangeLines } from './change-lines.ts'
 import { checkedValues } from './checked-values.ts'
+import { versionOf } from './row-version.ts'
 import type { Target, TargetColumn } from './target.ts'
-import { versionOf } from './versions.ts'
 
-/** Lines of one table that have the same columns: one insert. */
+/** Lines of one table with the same columns: one insert. */
 export interface Gathered {
   target: Target
   relation: Relation
-  /** How many others of the target came before it, since the last time that they were taken. */
+  /** Its number among those of the same target since the last `take`, from 0. */
   number: number
-  /** As the lines were written; the target may have others meanwhile. */
+  /** Columns of the lines; those of the target may have changed since. */
   columns: TargetColumn[]
   keyColumns: string[]
-  /** Where in the old row a value must be; undefined where that row is not needed. */
-  wholeRowPlaces: number[] | undefined
+  /** Indexes of values that the old row must have; undefined when the old row is not needed. */
+  wholeRowIndexes: number[] | undefined
   lines: ChangeLines
 }
 
-/** What cannot go on before something else is done. */
+/** An action that must be done before the next message is decoded. */
 export type Need =
   | { kind: 'relation'; relation: Relation }
   | { kind: 'truncate'; targets: Target[]; version: bigint }
   | ReloadNeed
 
-/** A change does not tell which row of them it means, or which of them. */
+/** A change does not identify its row (`identity`) or its partition (`ancestor`): the targets must be reloaded. */
 export interface ReloadNeed {
   kind: 'reload'
   targets: Target[]
@@ -37,42 +37,42 @@ export interface ReloadNeed {
 
 export interface Changes extends WalVisitor {
   readonly isInTransaction: boolean
-  /** Of the transaction that is being read, or of the last one. */
+  /** Of the current transaction, or of the last one. */
   readonly commitLsn: bigint
-  /** Since 1970, by the clock of the source. */
+  /** Unix time by the clock of the source. */
   readonly committedAtMs: number
-  /** Where the last transaction ends. */
+  /** End of the last transaction. */
   readonly endLsn: bigint
-  /** Since the last time that they were taken. */
+  /** Since the last `take`. */
   readonly count: number
   readonly rawBytes: number
   readonly isEmpty: boolean
   readonly hasNeed: boolean
   takeNeed(): Need | undefined
-  /** As it was last known. */
+  /** Its last known definition. */
   findRelation(id: number): Relation | undefined
-  /** The shape of a relation is known, and its targets can take it. */
+  /** Sets the definition of a relation, for which its targets are ready. */
   know(relation: Relation): void
-  /** Other targets are filled from now on. */
-  lookAgain(): void
-  /** Of the log; every message of a change, whoever it is for. */
+  /** Drops cached targets: other ones are filled from now on. */
+  targetsChanged(): void
+  /** Size of a change message in the log, whether or not it has a target. */
   addRawBytes(sizeBytes: number): void
   take(): Gathered[]
 }
 
 export interface ChangesParts {
-  /** Transactions up to it are durable, and passed over. */
+  /** Transactions up to this LSN are durable and are skipped. */
   durable(): bigint
   targetsOf(relation: Relation): Target[]
-  /** Filled from partitions of that table. */
+  /** Targets filled from partitions of that table. */
   partitionsOf(relationId: number): Target[]
 }
 
 export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts): Changes {
   const relations = new Map<number, Relation>()
-  /** By the relation, as its changes come. */
+  /** By relation id. */
   const gathered = new Map<number, Gathered[]>()
-  /** All that there are until they are taken. */
+  /** Everything since the last `take`. */
   let taken: Gathered[] = []
   let need: Need | undefined
   let commitLsn = 0n
@@ -80,7 +80,7 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
   let endLsn = 0n
   let numberInTransaction = 0
   let isInTransaction = false
-  let isPassedOver = false
+  let isSkipped = false
   let count = 0
   let rawBytes = 0
 
@@ -96,22 +96,22 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
     if (known) return known
     const columns = target.columns.flatMap((column) => {
       const sent = relation.columns.find(({ name }) => name === column.name)
-      return sent ? [takingOf(column, sent)] : []
+      return sent ? [withTypeOf(column, sent)] : []
     })
     const keyColumns = target.keyColumns.length > 0 ? target.keyColumns : identityOf(relation)
     const number = taken.filter((one) => one.target === target).length
     const lines = makeChangeLines(relation, columns, { keyColumns })
-    const wholeRowPlaces = wholeRowPlacesOf(target, relation)
-    const made = { target, relation, number, columns, keyColumns, wholeRowPlaces, lines }
+    const wholeRowIndexes = wholeRowIndexesOf(target, relation)
+    const made = { target, relation, number, columns, keyColumns, wholeRowIndexes, lines }
     taken.push(made)
     return made
   }
 
-  /** What was committed before is in the load. */
+  /** Changes committed before `beginLsn` are in the load. */
   const isFor = ({ target }: Gathered): boolean => commitLsn >= target.beginLsn
 
   const change = (relationId: number, write: (one: Gathered, version: bigint) => void): void => {
-    if (isPassedOver) return
+    if (isSkipped) return
     count++
     numberInTransaction++
     const all = gathered.get(relationId) ?? gatheredOf(relationId)
@@ -124,8 +124,8 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
     for (const one of all) if (isFor(one)) write(one, version)
   }
 
-  const checkIdentity = ({ target, wholeRowPlaces }: Gathered, before: Tuple | undefined): void => {
-    if (!wholeRowPlaces || (before && wholeRowPlaces.every((place) => before.kinds[place] !== tupleKind.null))) return
+  const checkIdentity = ({ target, wholeRowIndexes }: Gathered, before: Tuple | undefined): void => {
+    if (!wholeRowIndexes || (before && wholeRowIndexes.every((index) => before.kinds[index] !== tupleKind.null))) return
     need = {
       kind: 'reload',
       targets: [target, ...(need?.kind === 'reload' ? need.targets : [])],
@@ -136,7 +136,7 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
 
   return {
     get isInTransaction() {
-      return isInTransaction && !isPassedOver
+      return isInTransaction && !isSkipped
     },
     get commitLsn() {
       return commitLsn
@@ -169,9 +169,9 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
       relations.set(relation.id, relation)
       gathered.delete(relation.id)
     },
-    lookAgain: () => gathered.clear(),
+    targetsChanged: () => gathered.clear(),
     addRawBytes(sizeBytes) {
-      if (isInTransaction && !isPassedOver) rawBytes += sizeBytes
+      if (isInTransaction && !isSkipped) rawBytes += sizeBytes
     },
     take() {
       const all = taken
@@ -186,14 +186,14 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
       committedAtMs = atMs
       numberInTransaction = 0
       isInTransaction = true
-      isPassedOver = lsn <= durable()
+      isSkipped = lsn <= durable()
     },
     commit(_lsn, end) {
       isInTransaction = false
       endLsn = end
     },
     relation(relation) {
-      // The server says it again whenever it has looked again, and once for each partition: that is no other shape.
+      // The server repeats an unchanged relation, for example once for each partition.
       if (isDeepStrictEqual(relations.get(relation.id), relation)) return
       need = { kind: 'relation', relation }
     },
@@ -210,31 +210,31 @@ export function makeChanges({ durable, targetsOf, partitionsOf }: ChangesParts):
         one.lines.delete(before, version)
       }),
     truncate(relationIds) {
-      if (isPassedOver) return
+      if (isSkipped) return
       count++
       numberInTransaction++
       const targets = relationIds
         .flatMap((id) => gathered.get(id) ?? gatheredOf(id))
         .filter((one) => isFor(one) && one.target.mapping.tableEngine === 'ReplacingMergeTree')
         .map(({ target }) => target)
-      // Also when it concerns no target: what is cut must depend on nothing but the log.
+      // Also without a target: cuts must depend only on the log.
       need = { kind: 'truncate', targets, version: versionOf(commitLsn, numberInTransaction) }
     },
   }
 }
 
-/** The column, for values of the type that the relation has. */
-function takingOf(column: TargetColumn, sent: Relation['columns'][number]): TargetColumn {
+/** The column, adapted to values of the type that the relation has. */
+function withTypeOf(column: TargetColumn, sent: Relation['columns'][number]): TargetColumn {
   const isSame = column.typeId === sent.typeId && column.modifier === sent.modifier
   return isSame ? column : { ...column, values: checkedValues(column, sent) }
 }
 
-/** A partitioned table says that its old rows are sent, and each partition has a replica identity of its own. */
-function wholeRowPlacesOf({ wholeRowColumns }: Target, { identity, columns }: Relation): number[] | undefined {
+/** A partitioned table may report REPLICA IDENTITY FULL while one of its partitions has another replica identity. */
+function wholeRowIndexesOf({ wholeRowColumns }: Target, { identity, columns }: Relation): number[] | undefined {
   if (!wholeRowColumns || identity !== 'full') return undefined
   return wholeRowColumns
     .map((name) => columns.findIndex((column) => column.name === name))
-    .filter((place) => place >= 0)
+    .filter((index) => index >= 0)
 }
 
 function identityOf(relation: Relation): string[] {

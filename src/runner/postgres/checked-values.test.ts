@@ -12,7 +12,7 @@ const moreIds = { timestamp: 1114, timestamptz: 1184, numeric: 1700, uuid: 2950 
 const typeIds: Record<string, number> = { ...ids, ...moreIds }
 const numeric = (digits: number, scale: number): number => 4 + (digits << 16) + scale
 
-/** What a column of the one type makes of a text that PostgreSQL prints for the other; undefined: it is rejected. */
+/** The field that a column of one type writes for the text of another type; undefined: rejected. */
 function written(to: string, from: string, text: string, modifier = -1): string | undefined {
   const type = { name: to, isBuiltIn: true, modifier }
   const values = columnValues(

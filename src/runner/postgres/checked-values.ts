@@ -1,6 +1,6 @@
-// Values of another type than a column of the engine was made for: changes that were made before a column got its present type. The
-// engine would take many that its type cannot hold: it drops the upper bits of an integer and the last digits of a decimal. A value
-// is written only if it is one of the column's type, in the form in which PostgreSQL prints that; all others are rejected.
+// Checks values of changes that were made before a column got its current type. ClickHouse would accept values that its type cannot
+// hold and drop the upper bits of an integer or the last digits of a decimal. A value is written only if the column's type can hold it
+// and it has PostgreSQL's text format for that type. All others are rejected.
 import type { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
@@ -24,7 +24,7 @@ export function checkedValues(
   return { ...values, write }
 }
 
-/** Of a field of a line that was rejected, as it stands there: whether the engine would keep another value than it says. */
+/** Whether the engine would store another value than this field of a rejected line has. */
 export function isCutBy(engineType: string, field: string): boolean {
   const type = withoutNullable(engineType)
   const isCut = /^(?:U?Int\d|Decimal\(|Date)/.test(type)
@@ -55,7 +55,7 @@ function fitsType(engineType: string, ownTypeId: number): Fits {
   const type = withoutNullable(engineType)
   const isOwn: Fits = (_text, typeId) => typeId === ownTypeId
   const [, family = type, first = ''] = /^([A-Za-z]+)(\d*)/.exec(type) ?? []
-  // Where the engine has no Bool, it is a number there.
+  // ClickHouse without Bool stores a number.
   if (ownTypeId === boolId) return (text) => forms.Bool!.test(text)
   if (type === 'String') return (_text, typeId) => typeId === ownTypeId || ![typeId, ownTypeId].includes(byteaId)
   if (family === 'Int' || family === 'UInt') return fitsInteger(Number(first), family === 'Int')
@@ -92,7 +92,7 @@ function fitsDecimal(type: string): Fits {
   }
 }
 
-/** How many digits are left without the zeros at one side. */
+/** Number of digits without the zeros at one side. */
 function withoutZeros(digits: string, side: 'start' | 'end'): number {
   let [start, end] = [0, digits.length]
   if (side === 'start') while (start < end && digits[start] === '0') start++

@@ -36,7 +36,7 @@ describe('a table that is dropped from the engine while it is loaded', () => {
     assert.equal(world.replicas.shown('orders').length, 3500)
   })
 
-  it('is loaded from its beginning when that happens meanwhile', async (t) => {
+  it('is loaded from its beginning when it is dropped during the load', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { initialLoadParallelism: 1 })
     let count = 0
     world.replicas.onInsert = (when) => {
@@ -47,7 +47,7 @@ describe('a table that is dropped from the engine while it is loaded', () => {
     assert.equal(world.replicas.shown('orders').length, 3500)
   })
 
-  it('is loaded anew when both it and what it was to replace are gone in the middle of that', async (t) => {
+  it('is reloaded when both it and the table that it replaces are dropped during the swap', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     const running = world.start()
     await world.until('all is loaded', () => isLoaded(world))
@@ -61,7 +61,7 @@ describe('a table that is dropped from the engine while it is loaded', () => {
     assert.equal(world.replicas.shown('orders').length, 3500)
   })
 
-  it('does not take the place of a whole one', async (t) => {
+  it('does not replace a complete one', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { initialLoadParallelism: 1 })
     world.start()
     await world.until('all is loaded', () => isLoaded(world))

@@ -5,7 +5,7 @@ import { orders, tableMapping, worldOfTest } from '../../../test/runner-world/re
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { EngineError } from '../../engine/engine.ts'
 
-describe('a pipe whose changes the engine does not take', () => {
+describe('a pipe whose changes the engine rejects', () => {
   let server: EmbeddedPostgres
   before(async () => {
     server = await startEmbedded()
@@ -23,13 +23,13 @@ describe('a pipe whose changes the engine does not take', () => {
     }
     world.statuses.length = 0
     await world.query('UPDATE orders SET amount = 1 WHERE id = 1')
-    // Five times the patience of this world.
+    // Five times the retry time of this test.
     const end = await Promise.race([running.ended, sleep(10_000)])
     assert.ok(world.statuses.some(({ state }) => state === 'degraded'))
     assert.deepEqual(end, { end: 'failed', reason: 'the user of the engine may not insert' })
   })
 
-  it('reports the log that the source keeps as it grows, while the engine cannot be reached', async (t) => {
+  it('reports the growing WAL retained by the source while the engine is unreachable', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.times = { stalledMs: 100 }
     world.start()

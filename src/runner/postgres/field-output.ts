@@ -1,17 +1,17 @@
-// Where lines are written: fields of TabSeparated, with what must be escaped in them. It is written to once for each value of each
-// row, and therefore asks for room once for a value and not for a byte. What is given away is never written to again.
+// Output buffer for TabSeparated fields, with escaping. It is on the path of every value, so it reserves memory per value and not per
+// byte. Bytes returned by `take` are never written to again.
 import { Buffer } from 'node:buffer'
 
-/** There is one for each table of a batch, and many batches have but a few changes of each. */
+/** Small, because a batch has one output per table and often few changes of each. */
 const firstBytes = 4 * 1024
-/** Of what is expected to be needed again. */
+/** Limit of the size with which the next buffer starts. */
 const largestReusedBytes = 1024 * 1024
-/** A value that is shorter is copied faster byte by byte. */
+/** Shorter values are copied faster byte by byte. */
 const shortBytes = 64
 
 const backslash = 0x5c
 
-/** By byte: what stands after the backslash; 0: the byte stands for itself. The quote is that of texts in an array. */
+/** By byte: the letter after the backslash; 0: not escaped. The apostrophe quotes texts in an array. */
 const letters = new Uint8Array(256)
 for (const [byte, letter] of [
   [0x00, '0'],
@@ -31,7 +31,7 @@ const nothing = Buffer.alloc(0)
 export class FieldOutput {
   #buffer = nothing
   #at = 0
-  /** As much as is asked for at least when there is not enough. */
+  /** Least size of the next allocation. */
   #nextBytes: number
 
   constructor(expectedBytes = firstBytes) {
@@ -47,13 +47,13 @@ export class FieldOutput {
     this.#buffer[this.#at++] = byte
   }
 
-  /** Only of ASCII. */
+  /** ASCII only. */
   text(text: string): void {
     this.#reserve(text.length)
     for (let index = 0; index < text.length; index++) this.#buffer[this.#at++] = text.charCodeAt(index)
   }
 
-  /** As they are. */
+  /** Without escaping. */
   bytes(source: Buffer, start = 0, end = source.length): void {
     this.#reserve(end - start)
     this.#at += source.copy(this.#buffer, this.#at, start, end)
@@ -99,17 +99,17 @@ export class FieldOutput {
     this.bytes(source, from, end)
   }
 
-  /** Forgets what was written after there were so many bytes. */
+  /** Truncates the output to this size. */
   backTo(sizeBytes: number): void {
     this.#at = sizeBytes
   }
 
-  /** A view, which what is written next may change. */
+  /** A view that later writes may change. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.#at)
   }
 
-  /** Gives away what was written, and begins anew. */
+  /** Returns what was written and starts with a new buffer. */
   take(): Buffer {
     const taken = this.written()
     this.#nextBytes = Math.min(this.#buffer.length, largestReusedBytes)

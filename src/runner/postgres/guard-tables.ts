@@ -1,4 +1,4 @@
-// As `guardStore` does for what a worker keeps beside its tables.
+// Wraps a TableStore as `guardStore` wraps a WorkerStore: calls fail once the session has ended.
 import { makeGuard } from '../session.ts'
 import type { TableStore } from './table-store.ts'
 

@@ -1,8 +1,8 @@
-// Lines that were kept because the engine refused them, as they are to be tried again: with the columns that the target has now.
+// Converts stored rejected lines for a replay, with the columns that the target has now.
 import { Buffer } from 'node:buffer'
+import type { RejectedRow } from '../../engine/rejected-row.ts'
 import type { KeptRow } from '../../formats/encode/kept-rows.ts'
 import { isObject } from '../../lib/merge-patch.ts'
-import type { RefusedRow } from '../delivery.ts'
 import type { RowShape, Rows } from '../rows.ts'
 import { isCutBy } from './checked-values.ts'
 import { FieldOutput } from './field-output.ts'
@@ -11,10 +11,10 @@ import { versionColumn } from './names.ts'
 import { newline, nullText, tab } from './text-fields.ts'
 import { reasonOf } from './values.ts'
 
-/** In their order, one for each. `shape` is that of the lines of the target. Throws when one was not kept by `lineRows`. */
+/** One row for each kept row, in order. `shape` is that of the target's lines. Throws when one was not kept by `lineRows`. */
 export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows {
   const out = new FieldOutput()
-  const refused: RefusedRow[] = []
+  const rejected: RejectedRow[] = []
   for (const [row, { raw, meta }] of kept.entries()) {
     const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
     const names = namesOf(meta)
@@ -24,7 +24,7 @@ export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows
       return range !== undefined && isCutBy(type, line.toString('latin1', range.start, range.end))
     }
     const cut = shape.fields.find(isCut)
-    if (cut) refused.push({ index: row, reason: reasonOf(cut.name, `${cut.type} cannot hold the value`) })
+    if (cut) rejected.push({ index: row, reason: reasonOf(cut.name, `${cut.type} cannot hold the value`) })
     for (const [index, { name, type }] of shape.fields.entries()) {
       if (index > 0) out.byte(tab)
       const range = ranges.get(name)
@@ -34,10 +34,10 @@ export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows
     out.byte(newline)
   }
   const partition = kept[0]?.partition ?? ''
-  return lineRows({ shape, chunks: [out.take()], refused, partition, position: (index) => `kept row ${index + 1}` })
+  return lineRows({ shape, chunks: [out.take()], rejected, partition, position: (index) => `kept row ${index + 1}` })
 }
 
-/** Of a line that was kept. Throws when it was not kept by `lineRows`. */
+/** The row version of a kept line. Throws when it was not kept by `lineRows`. */
 export function versionOfKept({ raw, meta }: Pick<KeptRow, 'raw' | 'meta'>): bigint {
   const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
   const range = fieldsOf(line)[namesOf(meta).indexOf(versionColumn)]
@@ -45,7 +45,7 @@ export function versionOfKept({ raw, meta }: Pick<KeptRow, 'raw' | 'meta'>): big
   return BigInt(line.toString('latin1', range.start, range.end))
 }
 
-/** That the table had which refused the line; undefined when it was kept without. */
+/** The `loadId` of the table that rejected the line; undefined when it was stored without one. */
 export function findLoadOfKept({ meta }: Pick<KeptRow, 'meta'>): string | undefined {
   const { loadId } = parseMeta(meta)
   return typeof loadId === 'string' ? loadId : undefined

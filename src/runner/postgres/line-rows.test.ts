@@ -1,4 +1,4 @@
-// Lines as rows: which are sent, which are left when some are refused, and what COPY gives.
+// Lines as rows: sent and rejected lines, and conversion of COPY output.
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
@@ -21,14 +21,14 @@ const columns = (['id', 'data', 'list', 'note'] as const).map((name) => {
 })
 const shape = shapeOf(columns)
 
-function rowsOf(texts: string[], refused: number[] = []): Rows {
+function rowsOf(texts: string[], rejected: number[] = []): Rows {
   return lineRows({
     shape,
     chunks: texts.map((text) => Buffer.from(text)),
     partition: 'public.t',
     loadId: 'load 1',
     position: (index) => `row ${index}`,
-    refused: refused.map((index) => ({ index, reason: `reason ${index}` })),
+    rejected: rejected.map((index) => ({ index, reason: `reason ${index}` })),
   })
 }
 
@@ -64,7 +64,7 @@ describe('lines as rows', () => {
     assert.equal(findLoadOfKept(rows.without(new Set([0])).keep(0)), 'load 1')
   })
 
-  it('do not send what is refused, but keep it', () => {
+  it('do not send rejected lines, but keep them', () => {
     const rows = rowsOf(['0\n1\n', '2\n3\n'], [1])
     assert.equal(bodyOf(rows), '0\n2\n3\n')
     assert.deepEqual(rows.undecodable, [{ index: 1, reason: 'reason 1' }])
@@ -74,7 +74,7 @@ describe('lines as rows', () => {
     assert.equal(part.keep(1).position, 'row 2')
   })
 
-  it('are divided as any list is', () => {
+  it('can be divided', () => {
     const chunks = fc.array(fc.array(fc.stringMatching(/^[a-z\t]{0,4}$/), { maxLength: 5 }), { maxLength: 5 })
     fc.assert(
       fc.property(chunks, fc.infiniteStream(fc.nat({ max: 30 })), (texts, numbers) => {
@@ -100,7 +100,7 @@ describe('lines as rows', () => {
 })
 
 describe('lines that were kept', () => {
-  it('are made to fit what the target is now', () => {
+  it('get the columns that the target has now', () => {
     const rows = rowsOf(['1\tab\t[]\tx\t7\t0\n2\t\\N\t{{1}}\t\\\\N\t8\t1\n'])
     const later = shapeOf([columns[3]!, columns[0]!, { name: 'new', values: { type: 'Array(Int32)' } }, columns[1]!])
     const again = rowsOfKeptLines(later, [rows.keep(0), rows.keep(1)])
@@ -115,13 +115,13 @@ describe('lines that were kept', () => {
   })
 })
 
-describe('what COPY gives', () => {
-  it('goes on as it is when nothing needs to be written otherwise', () => {
+describe('COPY output', () => {
+  it('is unchanged when no value needs conversion', () => {
     const chunk = Buffer.from('1\ta\\tb\n')
     assert.equal(rewriteCopy([columns[0]!, columns[3]!], chunk), chunk)
   })
 
-  it('is written otherwise where the engine reads it otherwise', () => {
+  it('is converted where the engine has another format', () => {
     const lines = [
       ['1', '\\\\x610a', '{a,"b \\\\"c\\\\\\\\"}', 'x\\\\y', '7', '0'],
       ['2', '\\N', '\\N', '\\N', '7', '0'],
@@ -143,11 +143,11 @@ describe('what COPY gives', () => {
     )
   })
 
-  it('leaves what has no place as it is, and says so', () => {
-    const refused: unknown[] = []
+  it('keeps unrepresentable values and reports them', () => {
+    const rejected: unknown[] = []
     const chunk = Buffer.from('1\t\\N\t{}\tx\t7\t0\n2\t\\N\t{{a},{"b\\\\\\\\"}}\tx\t7\t0\n')
-    const rewritten = rewriteCopy(columns, chunk, (row) => refused.push(row))
+    const rewritten = rewriteCopy(columns, chunk, (row) => rejected.push(row))
     assert.equal(rewritten.toString(), '1\t\\N\t[]\tx\t7\t0\n2\t\\N\t{{a},{"b\\\\\\\\"}}\tx\t7\t0\n')
-    assert.deepEqual(refused, [{ index: 1, reason: 'the column "list": it has an array of more than one dimension' }])
+    assert.deepEqual(rejected, [{ index: 1, reason: 'the column "list": it has an array of more than one dimension' }])
   })
 })

@@ -1,16 +1,15 @@
-// Lines of TabSeparated as rows: those of a table that COPY gives, and those of changes. They are told apart only when the engine
-// refuses some of them.
+// TabSeparated lines, from COPY or from changes, as the Rows of a batch. Chunks are split into lines only when some are rejected.
 import { Buffer } from 'node:buffer'
+import type { RejectedRow } from '../../engine/rejected-row.ts'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import { partOf, partWithout } from '../../formats/encode/row-parts.ts'
-import type { RefusedRow } from '../delivery.ts'
 import type { RowShape, Rows } from '../rows.ts'
 import { FieldOutput } from './field-output.ts'
 import { deletedColumn, versionColumn } from './names.ts'
 import { isNullField, newline, tab, unescapeField } from './text-fields.ts'
 import { type ColumnValues, reasonOf } from './values.ts'
 
-/** Of lines that have the columns in this order, then the version and whether the row is deleted. */
+/** Shape of lines with these columns in this order, then the version and the deletion flag. */
 export function shapeOf(columns: readonly { name: string; values: Pick<ColumnValues, 'type'> }[]): RowShape {
   const fields = [
     ...columns.map(({ name, values }) => ({ name, type: values.type })),
@@ -23,59 +22,59 @@ export function shapeOf(columns: readonly { name: string; values: Pick<ColumnVal
 
 export interface LineParts {
   shape: RowShape
-  /** Each ends where a line ends. */
+  /** Each chunk ends at a line end. */
   chunks: Buffer[]
-  /** Of lines, where it is known. */
+  /** Number of lines, when known. */
   count?: number
   partition: string
-  /** Of the table that they are for: kept with what it refuses, because versions of different loads say nothing to each other. */
+  /** Load of the target table. Stored with rejected rows, because versions of different loads cannot be compared. */
   loadId?: string
-  /** Where a line stands in the source, for people. */
+  /** Position of a line in the source, as text for users. */
   position(index: number): string
-  /** Lines that are not to be sent. */
-  refused?: readonly RefusedRow[]
+  /** Lines that are not sent. */
+  rejected?: readonly RejectedRow[]
 }
 
 export function lineRows(parts: LineParts): Rows {
-  const { shape, chunks, partition, loadId, position, refused = [] } = parts
+  const { shape, chunks, partition, loadId, position, rejected = [] } = parts
   const count = parts.count ?? countLines(chunks)
   let found: Lines | undefined
   const lines = (): Lines => {
     found ??= findLines(chunks, count)
     return found
   }
-  const select = (indexes: readonly number[], left: readonly RefusedRow[]): Rows =>
+  const select = (indexes: readonly number[], left: readonly RejectedRow[]): Rows =>
     lineRows({
       ...parts,
       chunks: pick(chunks, lines(), indexes),
       count: indexes.length,
       position: (index) => position(indexes[index]!),
-      refused: left,
+      rejected: left,
     })
   return {
     shape,
     count,
     readBytes: chunks.reduce((sizeBytes, { length }) => sizeBytes + length, 0),
-    undecodable: refused,
+    undecodable: rejected,
     isDivisible: true,
     body() {
-      if (refused.length === 0) return chunks
-      const skipped = new Set(refused.map(({ index }) => index))
+      if (rejected.length === 0) return chunks
+      const skipped = new Set(rejected.map(({ index }) => index))
       return pick(chunks, lines(), partWithout(count, [], skipped).indexes)
     },
     only(begin, end) {
-      const { indexes, left } = partOf(refused, begin, end)
+      const { indexes, left } = partOf(rejected, begin, end)
       return select(indexes, left)
     },
     without(taken) {
-      const { indexes, left } = partWithout(count, refused, taken)
+      const { indexes, left } = partWithout(count, rejected, taken)
       return select(indexes, left)
     },
     keep(index) {
       const { chunkNumbers, starts, ends } = lines()
       const line = chunks[chunkNumbers[index]!]!.subarray(starts[index]!, ends[index]! - 1)
       const fields = shape.fields.map(({ name }) => name)
-      // A copy: the rest of the chunk need not stay.
+      // A copy, so that the chunk can be freed.
       return { partition, position: position(index), raw: Buffer.from(line), meta: JSON.stringify({ fields, loadId }) }
     },
   }
@@ -89,7 +88,7 @@ export function countLines(chunks: readonly Buffer[]): number {
   return count
 }
 
-/** Where each line is; its end is behind the newline. */
+/** Start and end of each line; the end is after the newline. */
 interface Lines {
   chunkNumbers: Uint32Array
   starts: Uint32Array
@@ -102,7 +101,7 @@ function findLines(chunks: readonly Buffer[], count: number): Lines {
   for (const [chunkNumber, chunk] of chunks.entries()) {
     for (let start = 0; start < chunk.length; index++) {
       const end = chunk.indexOf(newline, start) + 1
-      if (end === 0) throw new Error('a chunk does not end where a line ends')
+      if (end === 0) throw new Error('a chunk does not end at a line end')
       chunkNumbers[index] = chunkNumber
       starts[index] = start
       ends[index] = end
@@ -112,7 +111,7 @@ function findLines(chunks: readonly Buffer[], count: number): Lines {
   return { chunkNumbers, starts, ends }
 }
 
-/** Lines that follow one another stay together. The indexes are in order. */
+/** Adjacent lines become one buffer. `indexes` must be sorted. */
 function pick(chunks: readonly Buffer[], lines: Lines, indexes: readonly number[]): Buffer[] {
   const { chunkNumbers, starts, ends } = lines
   const picked: Buffer[] = []
@@ -126,13 +125,13 @@ function pick(chunks: readonly Buffer[], lines: Lines, indexes: readonly number[
 }
 
 /**
- * What COPY gives as lines for the engine. The chunk ends where a line ends, and is given back as it is when nothing needs to be
- * written otherwise. A value that has no place in the engine is told of, and stays as PostgreSQL prints it: the engine refuses it.
+ * Converts a chunk of COPY output, which ends at a line end, to lines for the engine. Returns the chunk unchanged when no column needs
+ * conversion. A value that ClickHouse cannot store is reported to `reject` and stays in PostgreSQL's text format.
  */
 export function rewriteCopy(
   columns: readonly { name: string; values: Pick<ColumnValues, 'isRewritten' | 'nullText' | 'write'> }[],
   chunk: Buffer,
-  refuse?: (refused: RefusedRow) => void,
+  reject?: (rejected: RejectedRow) => void,
 ): Buffer {
   const writers = columns.map(({ values }) => (values.isRewritten ? values : undefined))
   if (!writers.some((values) => values !== undefined)) return chunk
@@ -146,7 +145,7 @@ export function rewriteCopy(
     if (values) {
       out.bytes(chunk, copied, fieldStart)
       const reason = rewriteField(values, chunk, { start: fieldStart, end: at }, { out, unescaped })
-      if (reason !== undefined) refuse?.({ index: line, reason: reasonOf(columns[column]!.name, reason) })
+      if (reason !== undefined) reject?.({ index: line, reason: reasonOf(columns[column]!.name, reason) })
       copied = at
     }
     fieldStart = at + 1
@@ -157,7 +156,7 @@ export function rewriteCopy(
   return out.written()
 }
 
-/** Gives why it cannot be written. */
+/** Returns the reason when the value cannot be written. */
 function rewriteField(
   { nullText, write }: Pick<ColumnValues, 'nullText' | 'write'>,
   chunk: Buffer,

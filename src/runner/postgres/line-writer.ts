@@ -1,42 +1,41 @@
-// Writes lines of TabSeparated from values of pgoutput: those of the columns, the version, and whether the row is deleted.
+// Writes TabSeparated lines from pgoutput values: the columns, the version and the deletion flag.
 import type { Buffer } from 'node:buffer'
+import type { RejectedRow } from '../../engine/rejected-row.ts'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import type { Tuple } from '../../sources/postgres/pgoutput.ts'
-import type { RefusedRow } from '../delivery.ts'
 import { FieldOutput } from './field-output.ts'
 import { tab } from './text-fields.ts'
 import { type ColumnValues, reasonOf } from './values.ts'
 
-/** What is given away at once. */
 const chunkBytes = 192 * 1024
 
 export interface LineColumn {
   name: string
   values: ColumnValues
-  /** In the tuples; -1: they have no such column. */
+  /** Index in the tuples; -1: they have no such column. */
   index: number
 }
 
-/** Whole lines. One that is refused is among them. */
+/** Complete lines, rejected ones included. */
 export interface WrittenLines {
   chunks: Buffer[]
   count: number
-  /** Those with a value that has no place in the engine: it stands in its line as PostgreSQL prints it. */
-  refused: RefusedRow[]
+  /** Lines with a value that ClickHouse cannot store. The line has the value in PostgreSQL's text format. */
+  rejected: RejectedRow[]
 }
 
 export interface LineWriter {
   readonly count: number
   readonly sizeBytes: number
-  /** `sources` have the value of each column; of those without, it is NULL. */
+  /** `sources` has, for each column, the tuple with its value; without a tuple it is NULL. */
   write(sources: readonly (Tuple | undefined)[], version: bigint, isDeleted: boolean): void
   take(): WrittenLines
 }
 
 export function makeLineWriter(columns: readonly LineColumn[]): LineWriter {
   const out = new FieldOutput()
-  let [chunks, refused]: [Buffer[], RefusedRow[]] = [[], []]
-  let [count, givenBytes] = [0, 0]
+  let [chunks, rejected]: [Buffer[], RejectedRow[]] = [[], []]
+  let [count, chunkedBytes] = [0, 0]
 
   const writeField = ({ values, index }: LineColumn, source: Tuple | undefined): void => {
     if (source) values.write(source.bytes, source.starts[index]!, source.ends[index]!, out)
@@ -46,7 +45,7 @@ export function makeLineWriter(columns: readonly LineColumn[]): LineWriter {
   const writeFields = (sources: readonly (Tuple | undefined)[]): void => {
     for (let position = 0; position < columns.length; position++) writeField(columns[position]!, sources[position])
   }
-  /** Gives why the row is refused. */
+  /** Writes the values in PostgreSQL's text format and returns the reason of the rejection. */
   const writePrinted = (sources: readonly (Tuple | undefined)[]): string => {
     let reason = ''
     for (const [position, column] of columns.entries()) {
@@ -64,9 +63,9 @@ export function makeLineWriter(columns: readonly LineColumn[]): LineWriter {
     }
     return reason
   }
-  const giveAway = (): void => {
+  const endChunk = (): void => {
     const chunk = out.take()
-    givenBytes += chunk.length
+    chunkedBytes += chunk.length
     chunks.push(chunk)
   }
   return {
@@ -74,7 +73,7 @@ export function makeLineWriter(columns: readonly LineColumn[]): LineWriter {
       return count
     },
     get sizeBytes() {
-      return givenBytes + out.sizeBytes
+      return chunkedBytes + out.sizeBytes
     },
     write(sources, version, isDeleted) {
       const before = out.sizeBytes
@@ -83,18 +82,18 @@ export function makeLineWriter(columns: readonly LineColumn[]): LineWriter {
       } catch (error) {
         if (!(error instanceof Undecodable)) throw error
         out.backTo(before)
-        refused.push({ index: count, reason: writePrinted(sources) })
+        rejected.push({ index: count, reason: writePrinted(sources) })
       }
       out.text(version.toString())
       out.text(isDeleted ? deletedEnd : liveEnd)
       count += 1
-      if (out.sizeBytes >= chunkBytes) giveAway()
+      if (out.sizeBytes >= chunkBytes) endChunk()
     },
     take() {
-      if (out.sizeBytes > 0) giveAway()
-      const taken = { chunks, count, refused }
-      ;[chunks, refused] = [[], []]
-      ;[count, givenBytes] = [0, 0]
+      if (out.sizeBytes > 0) endChunk()
+      const taken = { chunks, count, rejected }
+      ;[chunks, rejected] = [[], []]
+      ;[count, chunkedBytes] = [0, 0]
       return taken
     },
   }

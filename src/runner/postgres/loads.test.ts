@@ -1,4 +1,4 @@
-// Loads of tables that somebody changes, locks or breaks meanwhile: no row is lost, and none is waited for in vain.
+// Loads of tables that are changed, locked or rewritten during the load: no row is lost, and no load waits forever.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -36,7 +36,7 @@ describe('loads', () => {
     const tables = [...world.tables.tables.values()]
     return tables.length > 0 && tables.every(({ phase }) => phase === 'following')
   }
-  /** Somebody writes to the table that is not loaded. */
+  /** An open write transaction on the table that is not loaded. */
   const isWritten = (world: ReplicationWorld): Promise<void> =>
     world.until('somebody writes', async () => {
       const locks = await world.query(
@@ -44,7 +44,7 @@ describe('loads', () => {
       )
       return locks.length > 0
     })
-  /** Breaks a load off when the engine has so many of its ranges, and waits until nobody holds its tables any more. */
+  /** Aborts a load when the engine has this many of its ranges, and waits until its tables are unlocked. */
   const breakOff = async (world: ReplicationWorld, table: string, inserts: number): Promise<void> => {
     const running = world.start()
     let count = 0
@@ -62,7 +62,7 @@ describe('loads', () => {
     assert.equal(isLoaded(world), false)
   }
 
-  it('loses no row of a table that is written anew while another one is loaded', async (t) => {
+  it('loses no row of a table that is rewritten while another one is loaded', async (t) => {
     const world = await worldOfTest(server, t, `${orders}; ${items}`, [tableMapping('orders'), tableMapping('items')])
     let rewriting: Promise<unknown> | undefined
     world.replicas.onInsert = async (when, table) => {
@@ -77,7 +77,7 @@ describe('loads', () => {
     assert.deepEqual(idsShown(world, 'orders'), await idsIn(world, 'orders'))
   })
 
-  it('plans an interrupted load anew when its rows lie elsewhere', async (t) => {
+  it('plans an interrupted load again when its rows have moved', async (t) => {
     const world = await worldOfTest(server, t, `${orders}; DELETE FROM orders WHERE id <= 1500`, [
       tableMapping('orders'),
     ])
@@ -93,7 +93,7 @@ describe('loads', () => {
     assert.equal(table?.rangesDone, table?.rangeCount)
   })
 
-  it('goes on with an interrupted load when its rows lie where they lay', async (t) => {
+  it('resumes an interrupted load when its rows have not moved', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     await breakOff(world, 'orders', 2)
     const loadId = world.tables.tables.get('orders')?.loadId
@@ -128,7 +128,7 @@ describe('loads', () => {
     const log = tableMapping('orders', { tableEngine: 'MergeTree' })
     const world = await worldOfTest(server, t, sql, [log], { replicationMode: 'snapshot' })
     await breakOff(world, 'orders', 2)
-    // Moves rows from ranges that are done to those that are not, and into the room of others.
+    // Moves rows from finished ranges to unfinished ones, and into space freed by others.
     await world.query('UPDATE orders SET amount = 0 WHERE id <= 500; DELETE FROM orders WHERE id > 3400')
     await world.query('VACUUM orders')
     await world.query('UPDATE orders SET amount = 1 WHERE id > 3300')
@@ -150,7 +150,7 @@ describe('loads', () => {
     assert.deepEqual(idsShown(world, 'events'), await idsIn(world, 'events'))
   })
 
-  it('waits for those who write when it begins, for as long as they do', async (t) => {
+  it('waits for write transactions that are open when it begins', async (t) => {
     const world = await worldOfTest(server, t, `${orders}; CREATE TABLE other (n int)`, [tableMapping('orders')])
     const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(3.5); COMMIT')
     await isWritten(world)
@@ -165,7 +165,7 @@ describe('loads', () => {
     )
   })
 
-  it('completes rows whose large values are more than one answer may have', async (t) => {
+  it('completes rows whose large values exceed the limit of one query result', async (t) => {
     const body = String.raw`E'\\N \\. tab\t line\n' || repeat(md5(i::text), 3200)`
     const world = await worldOfTest(
       server,
@@ -186,12 +186,12 @@ describe('loads', () => {
     assert.deepEqual(world.statuses.map(({ reason }) => reason).filter(Boolean), [])
   })
 
-  it('tells what failed first when several parts of a load fail', async (t) => {
+  it('reports the first failure when several parts of a load fail', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = async () => {
       const number = ++inserts
-      // The other connection may be slow to come.
+      // The other connection may open late.
       if (number === 1) {
         await world.until('the second fails', () => inserts > 1)
         await sleep(300)
@@ -204,10 +204,10 @@ describe('loads', () => {
   })
 
   describe('the snapshot that they share', () => {
-    /** `meanwhile` happens between each snapshot and the first look at its tables. */
+    /** `beforeLock` runs between each snapshot and the lock of its tables. */
     const holdOf = async (
       world: ReplicationWorld,
-      meanwhile: (attempt: number) => Promise<unknown>,
+      beforeLock: (attempt: number) => Promise<unknown>,
       stopping = new AbortController().signal,
     ) => {
       const context = {
@@ -217,24 +217,24 @@ describe('loads', () => {
         organizationId: 'organization',
       }
       const access = makePostgresAccess(world.source, { credentials: server.superuser }, context)
-      const surroundings = { egress: loopbackEgress, signal: new AbortController().signal }
+      const connectOptions = { egress: loopbackEgress, signal: new AbortController().signal }
       const { tables } = await access.describe(
-        { ...surroundings },
+        { ...connectOptions },
         { slot: 'penstock_none', publication: 'penstock_none' },
       )
       let attempts = 0
       const disturbed: PostgresAccess = {
         ...access,
         async open(where, options) {
-          if (!options.isReplication) await meanwhile(++attempts)
+          if (!options.isReplication) await beforeLock(++attempts)
           return access.open(where, options)
         },
       }
-      return { tables, holding: holdSnapshot(disturbed, surroundings, { isFollowed: true, tables, stopping }) }
+      return { tables, holding: holdSnapshot(disturbed, connectOptions, { isFollowed: true, tables, stopping }) }
     }
     const rewrite = 'ALTER TABLE items ADD at timestamptz DEFAULT clock_timestamp()'
 
-    it('is another one when a table was written anew before it was locked', async (t) => {
+    it('is taken again when a table was rewritten before it was locked', async (t) => {
       const world = await worldOfTest(server, t, `${items}; ${events}`, [tableMapping('items'), tableMapping('events')])
       const { tables, holding } = await holdOf(world, async (attempt) => {
         if (attempt === 1) await world.query(rewrite)
@@ -256,7 +256,7 @@ describe('loads', () => {
       }
     })
 
-    it('is given up when a table is always written anew, and leaves nothing behind', async (t) => {
+    it('is given up when a table is rewritten every time, and leaves nothing behind', async (t) => {
       const world = await worldOfTest(server, t, items, [tableMapping('items')])
       const { holding } = await holdOf(world, () => world.query('VACUUM FULL items'))
       await assert.rejects(holding, (error: unknown) => {
@@ -270,9 +270,9 @@ describe('loads', () => {
       })
     })
 
-    it('is not waited for when the worker is to stop', async (t) => {
+    it('is not waited for when the worker stops', async (t) => {
       const world = await worldOfTest(server, t, `${items}; CREATE TABLE other (n int)`, [tableMapping('items')])
-      // For longer than anything here may take; it is broken off in the end.
+      // Longer than the test; it is aborted in the end.
       const writing = world.query('BEGIN; INSERT INTO other VALUES (1); SELECT pg_sleep(60); COMMIT')
       let isWriting = true
       const written = writing.catch(String).finally(() => {

@@ -1,4 +1,4 @@
-// Tables that keep every change as a row (MergeTree): nothing makes one row of two there, so a load must not overlap with the stream.
+// Log tables (MergeTree) keep every change as a row and do not merge rows, so load and stream must not overlap.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -55,7 +55,7 @@ describe('a log table', () => {
     })
   }
 
-  it('has each row once when its load has to wait for the transaction of somebody else', async (t) => {
+  it('has each row once when its load waits for another transaction', async (t) => {
     const world = await worldOfTest(server, t, `${orders}; ${events}; CREATE TABLE other (id int)`, mappings)
     world.source.tableMappings = mappings.slice(0, 1)
     const running = world.start()
@@ -69,7 +69,7 @@ describe('a log table', () => {
     world.start()
     await world.until('the load waits', async () => (await world.query(waiting)).length > 0)
     await insert(world, 101)
-    // Longer than the stream waits where a row may come twice.
+    // Longer than the stream waits for the load of a copy.
     await sleep(500)
     await world.query(`SELECT pg_cancel_backend(pid) FROM (${writer}) writer`)
     assert.match(await writing.then(String), /canceling statement/)

@@ -68,7 +68,7 @@ describe('a pipe whose source is changed', () => {
     world.source = { ...first, port: other.port, host: other.host, database: 'postgres' }
     world.start()
     await world.until('the second is loaded', () => shown(world) === 'second,second,second,second,second')
-    // The other server has not come as far as the first.
+    // The LSN of the other server is smaller.
     await one.query(`SELECT pg_switch_wal()`)
     await world.query(`CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 30000)`)
     const { reloadRequestedAt } = world.tables
@@ -77,10 +77,10 @@ describe('a pipe whose source is changed', () => {
     await world.query(`INSERT INTO items VALUES (6, 'first')`)
     await world.until('the new row is there', () => shown(world).endsWith('first'))
     assert.equal(shown(world), 'first,first,first,first,first,first')
-    // Not only because the tables have other numbers there: they may have the same.
+    // Not only because of other OIDs: they may be the same there.
     assert.notEqual(world.tables.reloadRequestedAt, reloadRequestedAt)
   })
-  it('that is promoted goes on, and is loaded again when it lacks what was read before', async (t) => {
+  it('that is promoted continues, and is reloaded when it lacks WAL that was read before', async (t) => {
     const world = await worldOfTest(one, t, table('first'), [tableMapping('items')])
     world.start()
     await world.until('the first is loaded', () => shown(world) === 'first,first,first,first,first')
@@ -101,7 +101,7 @@ describe('a pipe whose source is changed', () => {
     await world.until('the row is there', () => shown(world).endsWith('second'))
     assert.equal(world.tables.reloadRequestedAt, reloadRequestedAt)
     await promote()
-    // Read from a primary that had written more than the standby that was promoted.
+    // Read from a primary that had written more WAL than the promoted standby.
     await world.query(`CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 3000)`)
     const [end] = await world.query('SELECT pg_current_wal_lsn() AS lsn')
     world.store.positions.set('wal', { partition: 'wal', position: String(end?.lsn) })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ReplicationWorld, tableMapping, worldOfTest } from '../../../test/runner-world/replication-world.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 
-describe('a table of the source that is made anew under its name', () => {
+describe('a source table that is recreated under its name', () => {
   let server: EmbeddedPostgres
   before(async () => {
     server = await startEmbedded()
@@ -22,7 +22,7 @@ describe('a table of the source that is made anew under its name', () => {
       : ''
   const whole = '101b,102b,103b,104b,105b,106b'
 
-  it('is not looked for at the cost of those that are followed', async (t) => {
+  it('is not watched at the expense of CDC', async (t) => {
     const login = { username: 'looker', password: 'first' }
     await server.query(`CREATE ROLE looker SUPERUSER REPLICATION LOGIN PASSWORD 'first'`)
     const world = await worldOfTest({ ...server, superuser: login }, t, table('items', 'a', 1), [tableMapping('items')])
@@ -30,7 +30,7 @@ describe('a table of the source that is made anew under its name', () => {
     await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')
     await server.query(`ALTER ROLE looker PASSWORD 'second'`)
     const { length } = world.statuses
-    // Some looks, none of which is let in.
+    // Several catalog queries, all of which fail to connect.
     await sleep(2_000)
     await server.query(`INSERT INTO items VALUES (6, 'a')`, world.source.database)
     await world.until('the change is there', () => shown(world).endsWith('6a'))
@@ -41,37 +41,37 @@ describe('a table of the source that is made anew under its name', () => {
     await server.query(`ALTER ROLE looker PASSWORD 'first'`)
   })
 
-  for (const [what, anew] of [
+  for (const [what, recreate] of [
     ['dropped and created', `DROP TABLE items; ${table('items', 'b', 101)}`],
     [
       'renamed and replaced',
       `${table('items_new', 'b', 101)}; ALTER TABLE items RENAME TO items_old; ALTER TABLE items_new RENAME TO items`,
     ],
   ] as const) {
-    it(`${what} while the pipe is paused, is loaded anew`, async (t) => {
+    it(`${what} while the pipe is paused, is reloaded`, async (t) => {
       const world = await worldOfTest(server, t, table('items', 'a', 1), [tableMapping('items')])
       const running = world.start()
       await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')
       running.worker.stop()
       await running.ended
-      await world.query(anew)
+      await world.query(recreate)
       world.start()
-      await world.until('it is loaded anew', () => shown(world).endsWith('105b'))
+      await world.until('it is reloaded', () => shown(world).endsWith('105b'))
       await world.query(`INSERT INTO items VALUES (106, 'b')`)
       await world.until('the last is there', () => shown(world).endsWith('106b'))
       assert.equal(shown(world), whole)
     })
-    it(`${what} while the pipe runs, is loaded anew`, async (t) => {
+    it(`${what} while the pipe runs, is reloaded`, async (t) => {
       const world = await worldOfTest(server, t, table('items', 'a', 1), [tableMapping('items')])
       world.start()
       await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')
-      await world.query(anew)
+      await world.query(recreate)
       await world.query(`INSERT INTO items VALUES (106, 'b')`)
       await world.until('all of the other is there', () => shown(world) === whole)
     })
   }
 
-  it('is not needed for a mapping that is changed back before its load is done: what came meanwhile is loaded', async (t) => {
+  it('is not needed for a mapping that is changed back before its load is done: changes since then are loaded', async (t) => {
     const world = await worldOfTest(server, t, table('items', 'a', 1), [tableMapping('items')])
     world.start()
     await world.until('it is loaded', () => shown(world) === '1a,2a,3a,4a,5a')

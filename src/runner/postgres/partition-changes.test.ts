@@ -1,12 +1,11 @@
-// Partitions that are mapped themselves or do not reach the log, and log tables, of which nothing is replaced: nothing is missing without
-// a word.
+// Mapped partitions, unlogged partitions and log tables: no change is lost without a report.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ReplicationWorld, tableMapping, worldOfTest } from '../../../test/runner-world/replication-world.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import { replicationName } from './names.ts'
 
 let server: EmbeddedPostgres
@@ -33,7 +32,7 @@ const untilEqual = (world: ReplicationWorld): Promise<void> =>
     }
     return true
   })
-const untilTold = (world: ReplicationWorld, reason: RegExp): Promise<void> =>
+const untilReported = (world: ReplicationWorld, reason: RegExp): Promise<void> =>
   world.until(`${reason} is reported`, () => reason.test(world.statuses.at(-1)?.reason ?? ''))
 
 type Settings = Partial<PostgresSource['settings']>
@@ -43,7 +42,7 @@ const open = async (
   { sql = parts, ...settings }: Settings & { sql?: string } = {},
 ): Promise<ReplicationWorld> => {
   const world = await worldOfTest(server, t, sql, mappings, settings)
-  // One that has run is given time.
+  // A pipe that has run needs time.
   world.pipe.state = 'Running'
   world.start()
   await untilEqual(world)
@@ -54,7 +53,7 @@ describe('a mapped partition', () => {
   const changes = (first: number): string =>
     `INSERT INTO p0 VALUES (${first}); DELETE FROM p0 WHERE id = ${first - 10}; INSERT INTO p VALUES (${first + 100})`
 
-  it('is refused beside its partitioned table', async (t) => {
+  it('is rejected when its partitioned table is mapped too', async (t) => {
     const world = await worldOfTest(server, t, parts, [tableMapping('p'), tableMapping('p0')])
     const end = await Promise.race([world.start().ended, sleep(10_000)])
     assert.deepEqual(end, {
@@ -67,7 +66,7 @@ describe('a mapped partition', () => {
   for (const [what, change, undo] of [
     ['is', 'ADD TABLE p', undefined],
     ['is with its whole schema', 'ADD TABLES IN SCHEMA public', undefined],
-    ['was for a moment', 'ADD TABLE p', 'DROP TABLE p'],
+    ['was briefly', 'ADD TABLE p', 'DROP TABLE p'],
   ] as const) {
     it(`is loaded again when its partitioned table ${what} in the publication of the pipe`, async (t) => {
       const world = await open(t, [tableMapping('p0')])
@@ -98,12 +97,12 @@ describe('a mapped partition', () => {
     await untilEqual(world)
   })
 
-  it('makes the pipe say so when its partitioned table is in a publication of the user', async (t) => {
+  it('is reported when its partitioned table is in a publication of the user', async (t) => {
     const sql = `${parts}; CREATE PUBLICATION theirs FOR TABLE p0 WITH (publish_via_partition_root = true)`
     const world = await open(t, [tableMapping('p0')], { sql, publicationName: 'theirs' })
     await world.query('ALTER PUBLICATION theirs ADD TABLE p')
     await world.query(changes(12))
-    await untilTold(
+    await untilReported(
       world,
       /does not publish public\.p0; .* where the partitioned table is published too, map that one, or/,
     )
@@ -118,7 +117,7 @@ describe('what is unlogged for a time', () => {
     await world.query(
       'CREATE UNLOGGED TABLE p9 PARTITION OF p FOR VALUES FROM (900) TO (1000); INSERT INTO p VALUES (901)',
     )
-    await untilTold(world, /not in the write-ahead log: public\.p; .*SET LOGGED for each of its partitions/)
+    await untilReported(world, /not in the write-ahead log: public\.p; .*SET LOGGED for each of its partitions/)
     await world.query('INSERT INTO p VALUES (902)')
     await world.query('ALTER TABLE p9 SET LOGGED')
     await untilEqual(world)
@@ -129,7 +128,7 @@ describe('what is unlogged for a time', () => {
     const world = await open(t, [tableMapping('a')], { sql, publicationName: 'theirs' })
     await world.query('ALTER TABLE a SET UNLOGGED')
     await world.query('INSERT INTO a VALUES (2)')
-    await untilTold(world, /not in the write-ahead log: public\.a; run ALTER TABLE "public"\."a" SET LOGGED/)
+    await untilReported(world, /not in the write-ahead log: public\.a; run ALTER TABLE "public"\."a" SET LOGGED/)
     await world.query('ALTER TABLE a SET LOGGED')
     await untilEqual(world)
   })
@@ -138,7 +137,7 @@ describe('what is unlogged for a time', () => {
 describe('a log table that lacks changes', () => {
   const log = tableMapping('p', { tableEngine: 'MergeTree' })
   const reasonsOf = (world: ReplicationWorld): string => world.store.losses.map(({ reason }) => reason).join('\n')
-  /** Nothing that was there is gone, nothing is there twice, and later changes come. */
+  /** No row is lost or duplicated, and later changes arrive. */
   const isKept = async (world: ReplicationWorld, loadId: string, history: string): Promise<void> => {
     await world.query('INSERT INTO p VALUES (50)')
     await world.until('later changes come', () => idsOf(world, 'p').split(',').includes('50'))

@@ -1,5 +1,5 @@
-// Partitions have replica identities of their own, which the log does not name: a copy that is found by more than its primary key needs
-// the whole row of each.
+// Partitions have their own replica identities, which the log does not show. A copy sorted by more than its primary key needs the
+// whole old row from each.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { type ReplicationWorld, tableMapping, worldOfTest } from '../../../test/runner-world/replication-world.ts'
@@ -41,7 +41,7 @@ describe('partitions of a table that is sorted by more than its primary key', ()
     return world
   }
   const loadIds = (world: ReplicationWorld): string[] => [...world.tables.tables.values()].map(({ loadId }) => loadId)
-  const isTold = (world: ReplicationWorld): boolean =>
+  const isReported = (world: ReplicationWorld): boolean =>
     /replica identity does not have public\.p\.name/.test(world.statuses.at(-1)?.reason ?? '')
   const create =
     'CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (100) TO (200); INSERT INTO p VALUES (101, $$a$$), (102, $$b$$)'
@@ -51,7 +51,7 @@ describe('partitions of a table that is sorted by more than its primary key', ()
   it('have it loaded again when one that was created by default is given the identity that it needs', async (t) => {
     const world = await open(t)
     await world.query(`${create}; ${changes}`)
-    await world.until('it is reported', () => isTold(world))
+    await world.until('it is reported', () => isReported(world))
     assert.match(world.statuses.at(-1)?.reason ?? '', /REPLICA IDENTITY FULL, for every partition too/)
     await world.query(fix)
     await untilEqual(world)
@@ -64,7 +64,7 @@ describe('partitions of a table that is sorted by more than its primary key', ()
   ] as const) {
     it(`have it loaded again for ${what} without the old row while the pipe was paused`, async (t) => {
       const world = await open(t)
-      // As if it had been looked at before: nothing but the log shows that the identity was another one.
+      // As if its identity was already known: only the log shows that it was another one.
       await world.query(`${create}; ${fix}`)
       await untilEqual(world)
       await world.until('it is known', async () => {
@@ -84,7 +84,7 @@ describe('partitions of a table that is sorted by more than its primary key', ()
     })
   }
 
-  it('have it loaded again when one is altered that is new, or one that was known', async (t) => {
+  it('have it loaded again when a new or a known one is altered', async (t) => {
     const world = await open(t)
     let before = loadIds(world)
     await world.pause()

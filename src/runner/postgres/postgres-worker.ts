@@ -1,28 +1,28 @@
-// Replicates tables of PostgreSQL: sets up what it needs at the source, loads what is not loaded yet, and follows the changes, all
-// at the same time. Between two attempts nothing is kept in memory that decides anything: what is in the database does.
+// Worker of a postgres pipe: sets up slot and publication, and runs initial load and change data capture (CDC) at the same time. All
+// state that matters between two attempts is in the database, none in memory.
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import type { PostgresAccess } from '../../sources/postgres/postgres-access.ts'
 import type { DescribedSource } from '../../sources/postgres/postgres-describe.ts'
 import { type PostgresLink, parseLsn } from '../../sources/postgres/postgres-link.ts'
-import { keepPublication } from '../../sources/postgres/postgres-publication.ts'
-import { findRetained } from '../../sources/postgres/postgres-visit.ts'
+import { findRetained } from '../../sources/postgres/postgres-maintenance.ts'
+import { ensurePublication } from '../../sources/postgres/postgres-publication.ts'
 import { pause } from '../back-off.ts'
 import { runMover, type WorkerOptions } from '../move.ts'
 import type { CommonParts, Worker } from '../worker.ts'
-import { loadAll, startLoading } from './all-loads.ts'
+import { afterLogLost, checkOrigin, ensureSlot } from './ensure-slot.ts'
 import { guardTables } from './guard-tables.ts'
+import { runInitialLoad, startInitialLoad } from './initial-load.ts'
 import { walPartition } from './names.ts'
-import { afterLogLost, keepOrigin, keepSlot } from './own-slot.ts'
+import { openTargets, type Targets } from './open-targets.ts'
 import { makeGate, type Replication } from './replication.ts'
-import { reload, reshape } from './reshape.ts'
-import { type Sight, watchSource } from './source-watch.ts'
+import { applySchemaChange, reload } from './schema-change.ts'
+import { type CatalogHealth, watchSource } from './source-watch.ts'
 import { makeStream, type Stream } from './stream.ts'
 import { publicationIdOf, recordUnfollowed, recordUnpublished, replicationNames } from './table-coverage.ts'
 import { isLogTable } from './table-plan.ts'
-import { openTargets, type Targets } from './targets.ts'
-import { keepTimeline } from './timeline.ts'
+import { checkTimeline } from './timeline.ts'
 
-/** Of `lookAgainMs`: changes of copies that are new wait so long at most until it is known from which LSN on they are not in a load. */
+/** Times `lookAgainMs`: time that the stream waits for the start of loads, unless `waitForLoads` requires their start. */
 const longestWaitForLoads = 10
 
 export interface ReplicationParts extends CommonParts {
@@ -33,7 +33,7 @@ export interface ReplicationParts extends CommonParts {
 export function makeReplicationWorker(parts: ReplicationParts, options: WorkerOptions = {}): Worker {
   const { source: access, openTables, egress } = parts
   return runMover(parts, options, {
-    lanes: 1,
+    concurrentInserts: 1,
     open: openTables,
     close: (engine) => engine.close(),
     async prepare(_engine, signal) {
@@ -41,10 +41,10 @@ export function makeReplicationWorker(parts: ReplicationParts, options: WorkerOp
     },
     async measure(signal) {
       const { config } = access
-      // A pipe that only loads has no slot.
+      // A snapshot pipe has no slot.
       if (config.settings.replicationMode === 'snapshot') return {}
       const context = { ...parts.context, organizationId: parts.pipe.organizationId }
-      const visited = { place: config, secrets: parts.secrets, context }
+      const visited = { source: config, secrets: parts.secrets, context }
       const { slot } = replicationNames({ source: config, parts })
       const { retainedBytes } = await findRetained(visited, { egress, signal }, slot)
       return { retainedBytes }
@@ -58,36 +58,36 @@ export function makeReplicationWorker(parts: ReplicationParts, options: WorkerOp
         engine,
         tables: guardTables(parts.tables, signal),
         source: access.config,
-        surroundings: { egress, signal },
+        connectOptions: { egress, signal },
         gate: makeGate(),
       })
     },
   })
 }
 
-/** Resolves when the worker was told to stop, or when everything is loaded and nothing is to be followed. */
+/** Resolves when the worker was asked to stop, or when the load of a snapshot pipe is complete. */
 async function replicate(session: Replication): Promise<'stopped' | 'completed'> {
-  const sight: Sight = { blindness: undefined }
-  const replication = { ...session, well: () => session.well(sight.blindness) }
+  const catalogHealth: CatalogHealth = { problem: undefined }
+  const replication = { ...session, well: () => session.well(catalogHealth.problem) }
   const { status, source, stopping } = replication
   status.doing('Looking at the source')
   const described = await replication.access
-    .describe(replication.surroundings, replicationNames(replication))
+    .describe(replication.connectOptions, replicationNames(replication))
     .catch(async (error: unknown) => {
       await recordUnfollowed(replication, error)
       throw error
     })
   if (source.settings.replicationMode === 'snapshot') {
     const targets = await openTargets(replication, described)
-    await loadAll(replication, described, targets)
+    await runInitialLoad(replication, described, targets)
     return stopping.aborted ? 'stopped' : 'completed'
   }
-  const link = await replication.access.open(replication.surroundings, { isReplication: false })
+  const link = await replication.access.open(replication.connectOptions, { isReplication: false })
   try {
-    return await follow(replication, sight, described, link)
+    return await follow(replication, catalogHealth, described, link)
   } catch (error) {
     await recordUnfollowed(replication, error)
-    throw replication.access.judge(await afterLogLost(replication, error))
+    throw replication.access.classifyError(await afterLogLost(replication, error))
   } finally {
     await link.close()
   }
@@ -95,27 +95,27 @@ async function replicate(session: Replication): Promise<'stopped' | 'completed'>
 
 async function follow(
   replication: Replication,
-  sight: Sight,
+  catalogHealth: CatalogHealth,
   found: DescribedSource,
   link: PostgresLink,
 ): Promise<'stopped' | 'completed'> {
-  const { access, surroundings, source, stopping, store, status } = replication
+  const { access, connectOptions, source, stopping, store, status } = replication
   const { slot, publication } = replicationNames(replication)
   await recordUnpublished(replication, found)
-  const change = await keepPublication(link, source, found, publication)
-  const described = change === 'unchanged' ? found : await access.describe(surroundings, { slot, publication })
-  const wal = await access.open(surroundings, { isReplication: true })
+  const change = await ensurePublication(link, source, found, publication)
+  const described = change === 'unchanged' ? found : await access.describe(connectOptions, { slot, publication })
+  const wal = await access.open(connectOptions, { isReplication: true })
   try {
-    await keepOrigin(replication, wal)
-    // A slot is made when all transactions of before have ended, which can be long.
+    await checkOrigin(replication, wal)
+    // Creating a slot waits for all running transactions to end, which can take long.
     const giveUp = (): void => void wal.close()
     stopping.addEventListener('abort', giveUp, { once: true })
     const publicationId = publicationIdOf(described, publication)
-    const keeping = keepSlot(replication, { link, wal, publicationId, isPublicationNew: change === 'created' })
+    const keeping = ensureSlot(replication, { link, wal, publicationId, isPublicationNew: change === 'created' })
     await keeping.finally(() => stopping.removeEventListener('abort', giveUp))
     const targets = await openTargets(replication, described)
     let stream: Stream | undefined
-    const { loading, begun } = startLoading(replication, described, targets, () => stream?.lookAgain())
+    const { loading, begun } = startInitialLoad(replication, described, targets, () => stream?.targetsChanged())
     await Promise.race([begun, loading, waitForLoads(replication, targets)])
     if (stopping.aborted) {
       await loading
@@ -125,7 +125,7 @@ async function follow(
     const position = positions.find(({ partition }) => partition === walPartition)?.position
     const left = deliveries.find(({ ranges }) => ranges[0]?.partition === walPartition)
     const durable = position === undefined ? 0n : parseLsn(position)
-    await keepTimeline(replication, wal, durable)
+    await checkTimeline(replication, wal, durable)
     status.doing('Waiting for changes')
     stream = makeStream(replication, {
       wal: await wal.startReplication({ slot, publication, from: durable }),
@@ -137,10 +137,10 @@ async function follow(
       partitionsOf: (id) => targets.all.filter(({ ancestors }) => ancestors.includes(String(id))),
       isFilled: (target) => targets.has(target),
       isLoading: () => targets.all.some(({ stored }) => stored.phase === 'snapshot'),
-      reshape: (change) => reshape(replication, targets, change),
+      applySchemaChange: (change) => applySchemaChange(replication, targets, change),
       reload: (need) => reload(replication, targets, need),
     })
-    await together(replication, stream.follow(), loading, watchSource(replication, targets, sight))
+    await runUntilFirstFailure(replication, stream.follow(), loading, watchSource(replication, targets, catalogHealth))
     return 'stopped'
   } finally {
     await wal.close()
@@ -148,8 +148,8 @@ async function follow(
 }
 
 /**
- * A row that comes with a load and with the stream is one row in a copy, and two rows in a log table. What is loaded again may lack
- * changes in the log: a row that the stream brings would stay although the load does not have it.
+ * A row that comes with both load and stream is one row in a copy but two rows in a log table. In a reload, a row of the stream could
+ * stay although the load does not have it. In these cases the stream waits until the load has begun.
  */
 async function waitForLoads({ times, stopping }: Replication, { all }: Targets): Promise<void> {
   const mustBegin = all.some(({ stored, mapping, ancestors }) => {
@@ -160,8 +160,8 @@ async function waitForLoads({ times, stopping }: Replication, { all }: Targets):
   while (mustBegin && !stopping.aborted)
 }
 
-/** What fails first ends the others too, and is what is told. */
-async function together({ end }: Replication, ...works: Promise<void>[]): Promise<void> {
+/** Rejects with the first failure, which also ends the others. */
+async function runUntilFirstFailure({ end }: Replication, ...works: Promise<void>[]): Promise<void> {
   let failure: { error: unknown } | undefined
   const watched = works.map((work) =>
     work.catch((error: unknown) => {

@@ -1,21 +1,22 @@
-// Rows that the tables of a postgres pipe refused are tried again, from several tables, and never bring back what is gone.
+// Replay of rejected rows of a postgres pipe: it never brings back deleted or truncated rows.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { openEmbeddedEngine } from '../../../test/embedded-engine.ts'
-import type { TestEngine } from '../../../test/engine-front.ts'
+import type { TestEngine } from '../../../test/fakes/engine-front.ts'
+import { openEmbeddedEngine } from '../../../test/harness/embedded-engine.ts'
 import { MemoryStore } from '../../../test/runner-world/memory-store.ts'
 import { MemoryTables } from '../../../test/runner-world/memory-tables.ts'
-import { makeRunnerWorld } from '../../../test/runner-world.ts'
+import { makeRunnerWorld } from '../../../test/runner-world/runner-world.ts'
 import { openBadRows } from '../../engine/bad-rows.ts'
 import { type BadRow, EngineError, type Sink } from '../../engine/engine.ts'
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import { openSink } from '../../engine/sink.ts'
 import { Egress } from '../../lib/egress.ts'
 import { Secret } from '../../lib/secret.ts'
+import type { StoredTable } from '../../progress/tables/stored-table.ts'
 import { shadowName } from './names.ts'
 import { replayTables } from './replay-tables.ts'
-import type { StoredTable, TableStore } from './table-store.ts'
-import { versionOf } from './versions.ts'
+import { versionOf } from './row-version.ts'
+import type { TableStore } from './table-store.ts'
 
 const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
 const { signal } = new AbortController()
@@ -24,7 +25,7 @@ const { parts: common } = makeRunnerWorld({
   options: {},
   makeSource: () => assert.fail('a replay reads no source'),
 })
-const place = { pipeId: common.pipe.id, slot: 0, epoch: 1 }
+const lease = { pipeId: common.pipe.id, workerIndex: 0, epoch: 1 }
 
 function tableOf(targetTable: string, change: Partial<StoredTable> = {}): StoredTable {
   return {
@@ -61,15 +62,15 @@ function shadowOf(replaces: string, change: Partial<StoredTable> = {}): StoredTa
 
 interface Means {
   store?: MemoryStore
-  /** When rows are first tried out. */
-  meanwhile?(tables: TableStore): Promise<void>
-  /** Whether inserts arrive without anybody getting to know it. */
+  /** Runs when rows are first tried out. */
+  onTryOut?(tables: TableStore): Promise<void>
+  /** Inserts arrive but their response is lost. */
   isInsertLost?: boolean
 }
 
 let kept = 0
-/** A line that was refused, with the fields that the table had then. */
-function refused(id: number, version: bigint, { loadId = 'load' }: { loadId?: string | null } = {}): BadRow {
+/** A rejected line, with the fields that the table had then. */
+function rejected(id: number, version: bigint, { loadId = 'load' }: { loadId?: string | null } = {}): BadRow {
   const fields = ['note', 'id', '_penstock_version', '_penstock_deleted']
   return {
     id: `penstock-token-${kept++}`,
@@ -77,12 +78,12 @@ function refused(id: number, version: bigint, { loadId = 'load' }: { loadId?: st
     position: `change ${id}`,
     raw: Buffer.from(`row ${id}\t${id}\t${version}\t0`),
     meta: JSON.stringify(loadId === null ? { fields } : { fields, loadId }),
-    reason: 'it did not fit',
+    reason: 'out of range',
     at: new Date(Date.UTC(2026, 10, 15, 12, 0, kept)).toISOString(),
   }
 }
 
-describe('refused rows of a postgres pipe', () => {
+describe('rejected rows of a postgres pipe', () => {
   let engine: TestEngine
   before(async () => {
     engine = await openEmbeddedEngine()
@@ -97,10 +98,10 @@ describe('refused rows of a postgres pipe', () => {
     const types = { id: 'UInt64', note: 'String', _penstock_version: 'UInt64', _penstock_deleted: 'UInt8' }
     const columns = Object.entries(types).map(([name, type]) => ({ name, type }))
     const definition = { engine: { type: 'MergeTree' as const }, sortingKey: ['id'] }
-    return openSink(egress, accessOf(), { database: engine.database, table, columns, definition }, place, { signal })
+    return openSink(egress, accessOf(), { database: engine.database, table, columns, definition }, lease, { signal })
   }
 
-  /** Makes the table and keeps the rows beside it. */
+  /** Creates the table and stores the rejected rows beside it. */
   async function keep(table: string, rows: BadRow[]): Promise<void> {
     const sink = await sinkTo(table)
     await sink.keepBadRows(rows, signal)
@@ -111,12 +112,12 @@ describe('refused rows of a postgres pipe', () => {
     const memory = new MemoryTables()
     for (const table of stored) memory.tables.set(table.targetTable, table)
     const tables = memory.of({ epoch: 1 })
-    let { meanwhile } = means
+    let { onTryOut } = means
     const watched = (sink: Sink): Sink => ({
       ...sink,
       async tryOut(...tried) {
-        const change = meanwhile
-        meanwhile = undefined
+        const change = onTryOut
+        onTryOut = undefined
         const outcome = await sink.tryOut(...tried)
         await change?.(tables)
         return outcome
@@ -130,10 +131,10 @@ describe('refused rows of a postgres pipe', () => {
     const openTables = async () =>
       ({
         openSink: async (table, opening) =>
-          watched(await openSink(egress, accessOf(), table, place, { signal: opening })),
+          watched(await openSink(egress, accessOf(), table, lease, { signal: opening })),
         close: async () => undefined,
       }) as Pick<ReplicaTables, 'openSink' | 'close'> as ReplicaTables
-    const store = (means.store ?? new MemoryStore()).of({ slot: 0, slots: 1, epoch: 1 })
+    const store = (means.store ?? new MemoryStore()).of({ workerIndex: 0, workerCount: 1, epoch: 1 })
     const destination = { database: engine.database, columns: [] }
     const pipe = { ...common.pipe, kind: 'postgres' as const, destination }
     const parts = { ...common, pipe, egress, store, tables, access: accessOf(), openTables }
@@ -153,9 +154,9 @@ describe('refused rows of a postgres pipe', () => {
   }
 
   it('go to their tables, with their versions, in the order of the fields of now', async () => {
-    await keep('orders', [refused(1, versionOf(200n, 1)), refused(2, versionOf(201n, 7))])
-    await keep('items', [refused(3, versionOf(202n, 1))])
-    await keep('others', [refused(9, versionOf(202n, 1))])
+    await keep('orders', [rejected(1, versionOf(200n, 1)), rejected(2, versionOf(201n, 7))])
+    await keep('items', [rejected(3, versionOf(202n, 1))])
+    await keep('others', [rejected(9, versionOf(202n, 1))])
     await replay([tableOf('orders'), tableOf('items'), tableOf('untouched')])
     assert.deepEqual([await idsIn('orders'), await idsIn('items'), await idsIn('others')], [[1, 2], [3], []])
     const [row] = await engine.rows('items')
@@ -165,8 +166,8 @@ describe('refused rows of a postgres pipe', () => {
     assert.deepEqual([await idsIn('orders'), await idsIn('items')], [[1, 2], [3]])
   })
 
-  it('of a table that is loaded beside another wait until it has taken its place', async () => {
-    await keep('swapped', [refused(1, versionOf(500n, 0), { loadId: 'next' }), refused(2, versionOf(600n, 1))])
+  it('of a shadow wait until it has replaced its table', async () => {
+    await keep('swapped', [rejected(1, versionOf(500n, 0), { loadId: 'next' }), rejected(2, versionOf(600n, 1))])
     const shadow = shadowOf('swapped')
     await replay([tableOf('swapped'), shadow])
     assert.deepEqual([await idsIn('swapped'), await countKept('swapped')], [[2], 1])
@@ -176,47 +177,47 @@ describe('refused rows of a postgres pipe', () => {
     assert.deepEqual([await idsIn('swapped'), await countKept('swapped')], [[1, 2], 0])
   })
 
-  it('stay as they are while a table takes the place of another', async () => {
-    await keep('swapping', [refused(1, versionOf(500n, 0), { loadId: 'next' }), refused(2, versionOf(600n, 1))])
+  it('stay as they are during a swap', async () => {
+    await keep('swapping', [rejected(1, versionOf(500n, 0), { loadId: 'next' }), rejected(2, versionOf(600n, 1))])
     await replay([tableOf('swapping'), shadowOf('swapping', { phase: 'swapping' })])
     assert.deepEqual([await idsIn('swapping'), await countKept('swapping')], [[], 2])
   })
 
   it('of an earlier load are not brought back, however large the versions of its server were', async () => {
-    await keep('moved', [refused(1, versionOf(5000n, 1), { loadId: 'before' }), refused(2, versionOf(101n, 1))])
+    await keep('moved', [rejected(1, versionOf(5000n, 1), { loadId: 'before' }), rejected(2, versionOf(101n, 1))])
     await replay([tableOf('moved')])
     assert.deepEqual([await idsIn('moved'), await countKept('moved')], [[2], 0])
   })
 
-  it('of which nobody knows the load stay as they are', async () => {
-    await keep('unknown', [refused(1, versionOf(500n, 1), { loadId: null })])
+  it('without a known load stay as they are', async () => {
+    await keep('unknown', [rejected(1, versionOf(500n, 1), { loadId: null })])
     await replay([tableOf('unknown')])
     assert.deepEqual([await idsIn('unknown'), await countKept('unknown')], [[], 1])
   })
 
   it('are not brought back when the table becomes another one while they are tried out', async () => {
-    await keep('changed', [refused(1, versionOf(600n, 1)), refused(2, versionOf(500n, 0), { loadId: 'next' })])
-    const meanwhile = (tables: TableStore) => tables.finishSwap(shadowName('changed'))
-    await replay([tableOf('changed'), shadowOf('changed')], { meanwhile })
+    await keep('changed', [rejected(1, versionOf(600n, 1)), rejected(2, versionOf(500n, 0), { loadId: 'next' })])
+    const onTryOut = (tables: TableStore) => tables.finishSwap(shadowName('changed'))
+    await replay([tableOf('changed'), shadowOf('changed')], { onTryOut })
     assert.deepEqual([await idsIn('changed'), await countKept('changed')], [[2], 0])
   })
 
   it('are not brought back when they are truncated while they are tried out', async () => {
-    await keep('emptied', [refused(1, versionOf(299n, 1)), refused(2, versionOf(301n, 1))])
-    const meanwhile = (tables: TableStore) =>
+    await keep('emptied', [rejected(1, versionOf(299n, 1)), rejected(2, versionOf(301n, 1))])
+    const onTryOut = (tables: TableStore) =>
       tables.saveTable(tableOf('emptied', { truncatedVersion: String(versionOf(300n, 1)) }))
-    await replay([tableOf('emptied')], { meanwhile })
+    await replay([tableOf('emptied')], { onTryOut })
     assert.deepEqual([await idsIn('emptied'), await countKept('emptied')], [[2], 0])
   })
 
-  it('are left alone when the table is not filled any more', async () => {
-    await keep('unmapped', [refused(1, versionOf(200n, 1))])
-    await replay([tableOf('unmapped')], { meanwhile: (tables) => tables.removeTable('unmapped') })
+  it('are ignored when the table is no longer filled', async () => {
+    await keep('unmapped', [rejected(1, versionOf(200n, 1))])
+    await replay([tableOf('unmapped')], { onTryOut: (tables) => tables.removeTable('unmapped') })
     assert.deepEqual([await idsIn('unmapped'), await countKept('unmapped')], [[], 1])
   })
 
-  it('that may be there already are there once, also when some of them are void by now', async () => {
-    await keep('again', [refused(1, versionOf(299n, 1)), refused(2, versionOf(301n, 1))])
+  it('that may be inserted already are inserted once, also when some of them are void', async () => {
+    await keep('again', [rejected(1, versionOf(299n, 1)), rejected(2, versionOf(301n, 1))])
     const store = new MemoryStore()
     await assert.rejects(replay([tableOf('again')], { store, isInsertLost: true }), /away/)
     assert.deepEqual([await idsIn('again'), store.deliveries.size], [[1, 2], 1])
@@ -224,8 +225,8 @@ describe('refused rows of a postgres pipe', () => {
     assert.deepEqual([await idsIn('again'), await countKept('again')], [[1, 2], 0])
   })
 
-  it('that were on their way into a table that is another one now are not sent again', async () => {
-    await keep('replaced', [refused(1, versionOf(200n, 1))])
+  it('that were in flight to a table that was replaced since are not sent again', async () => {
+    await keep('replaced', [rejected(1, versionOf(200n, 1))])
     const store = new MemoryStore()
     await assert.rejects(replay([tableOf('replaced')], { store, isInsertLost: true }), /away/)
     await engine.run('DROP TABLE replaced')
@@ -237,14 +238,14 @@ describe('refused rows of a postgres pipe', () => {
   it('are not brought back when a later load, or a truncate, has made them void', async () => {
     const truncatedVersion = String(versionOf(300n, 5))
     await keep('loaded', [
-      refused(1, versionOf(99n, 3)),
-      refused(2, versionOf(100n, 0)),
-      refused(3, versionOf(101n, 1)),
+      rejected(1, versionOf(99n, 3)),
+      rejected(2, versionOf(100n, 0)),
+      rejected(3, versionOf(101n, 1)),
     ])
     await keep('truncated', [
-      refused(1, versionOf(299n, 9)),
-      refused(2, versionOf(300n, 4)),
-      refused(3, versionOf(300n, 6)),
+      rejected(1, versionOf(299n, 9)),
+      rejected(2, versionOf(300n, 4)),
+      rejected(3, versionOf(300n, 6)),
     ])
     await replay([tableOf('loaded'), tableOf('truncated', { truncatedVersion })])
     assert.deepEqual([await idsIn('loaded'), await idsIn('truncated')], [[2, 3], [3]])
@@ -252,15 +253,15 @@ describe('refused rows of a postgres pipe', () => {
   })
 
   it('of a pipe that only loads are those of its last load', async () => {
-    const ofLoad = (id: number, loadId: string) => refused(id, 0n, { loadId })
+    const ofLoad = (id: number, loadId: string) => rejected(id, 0n, { loadId })
     await keep('once', [ofLoad(1, 'before'), ofLoad(2, 'load'), ofLoad(3, 'load'), ofLoad(4, 'next')])
     await replay([tableOf('once', { beginLsn: '0/0' }), shadowOf('once', { beginLsn: '0/0' })])
     assert.deepEqual([await idsIn('once'), await countKept('once')], [[2, 3], 1])
   })
 
-  it('of one table that is gone do not hold up those of another, and are told', async () => {
-    await keep('a_gone', [refused(1, versionOf(200n, 1))])
-    await keep('b_there', [refused(2, versionOf(200n, 1))])
+  it('of a dropped table do not block those of another, and are reported', async () => {
+    await keep('a_gone', [rejected(1, versionOf(200n, 1))])
+    await keep('b_there', [rejected(2, versionOf(200n, 1))])
     await engine.run('DROP TABLE a_gone')
     await assert.rejects(
       replay([tableOf('a_gone'), tableOf('b_there')]),

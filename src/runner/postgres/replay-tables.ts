@@ -1,11 +1,12 @@
-// Rows that the tables of a postgres pipe refused are tried again, as they were, in the table that refused them: their versions
-// decide what is newer there. Another load has brought everything anew, maybe from another server, whose versions say nothing to
-// those of the first: what was refused before it must not come back, nor may what was truncated since.
+// Replays rejected rows of a postgres pipe in the tables that rejected them; row versions decide which row is newer. Rows rejected
+// before a reload must not come back: the reload has all rows, and its versions cannot be compared with older ones. Neither may rows
+// that were truncated since.
 import { isDeepStrictEqual } from 'node:util'
-import { type BadRows, listRefusing, openBadRows } from '../../engine/bad-rows.ts'
+import { type BadRows, listTablesWithBadRows, openBadRows } from '../../engine/bad-rows.ts'
 import type { EngineAccess } from '../../engine/check.ts'
 import { type BadRow, EngineError, type EngineTable, type Sink } from '../../engine/engine.ts'
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
+import type { StoredTable } from '../../progress/tables/stored-table.ts'
 import { parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { replayPartition } from '../recover.ts'
 import { type Fate, replayTable, type Trial } from '../replay-batch.ts'
@@ -13,8 +14,7 @@ import type { RowShape } from '../rows.ts'
 import type { CommonParts } from '../worker.ts'
 import { findLoadOfKept, rowsOfKeptLines, versionOfKept } from './kept-lines.ts'
 import { shapeOf } from './line-rows.ts'
-import type { StoredTable } from './table-store.ts'
-import { versionOf } from './versions.ts'
+import { versionOf } from './row-version.ts'
 
 export interface ReplayTablesParts
   extends Pick<CommonParts, 'pipe' | 'secrets' | 'store' | 'tables' | 'egress' | 'context'> {
@@ -23,7 +23,7 @@ export interface ReplayTablesParts
 }
 
 /**
- * May run beside the worker. Rejects as `replayBadRows` does; what only the user can mend in one table does not hold up the others.
+ * May run beside the worker. Rejects as `replayBadRows` does. A user error in one table does not stop the other tables.
  * Resolves to the number of rows that are still rejected, by the day of their rejection.
  */
 export async function replayTables(
@@ -32,11 +32,11 @@ export async function replayTables(
 ): Promise<Record<string, number>> {
   const { pipe, tables, store, egress, access, openTables } = parts
   const { database } = pipe.destination
-  // What a shadow refuses is kept beside the table whose place it takes.
+  // Rows rejected by a shadow are stored beside the table that it replaces.
   const names = (await tables.listTables()).flatMap(({ targetTable, replaces }) =>
     replaces === null ? [targetTable] : [],
   )
-  const refusing = await listRefusing(egress, access, { database, tables: names }, { signal })
+  const refusing = await listTablesWithBadRows(egress, access, { database, tables: names }, { signal })
   const left = new Set((await store.listDeliveries()).map(({ ranges }) => ranges[0]?.partition))
   const engine = await openTables(signal)
   const leftByDay: Record<string, number> = {}
@@ -89,7 +89,7 @@ async function replayOne(
   }
   const look = async (): Promise<Trial | undefined> => {
     const { stored, shadow } = findTable(await parts.tables.listTables(), name)
-    // What is called so in the engine may be either of them until the swap is recorded.
+    // Until the swap is recorded, the table of this name may be either of them.
     if (!stored || shadow?.phase === 'swapping') return undefined
     if (opened && isSameTable(opened.stored, stored)) {
       const { sink, shape } = opened
@@ -98,7 +98,7 @@ async function replayOne(
     await close()
     const shape = shapeOf(stored.columns.map(({ name: column, type }) => ({ name: column, values: { type } })))
     opened = { stored, shape, sink: await engine.openSink(engineTable({ database, table: name }, shape), signal) }
-    // To open it may have taken long.
+    // Opening may have taken long: look again.
     return await look()
   }
   try {
@@ -118,9 +118,9 @@ function isSameTable(one: StoredTable, other: StoredTable): boolean {
   return one.loadId === other.loadId && isDeepStrictEqual(one.columns, other.columns)
 }
 
-/** As it is: a replay neither makes it nor changes it. */
-function engineTable(place: { database: string; table: string }, { fields }: RowShape): EngineTable {
-  return { ...place, columns: fields.map(({ name, type }) => ({ name, type })) }
+/** Without a definition: a replay neither creates nor changes the table. */
+function engineTable(table: { database: string; table: string }, { fields }: RowShape): EngineTable {
+  return { ...table, columns: fields.map(({ name, type }) => ({ name, type })) }
 }
 
 function fatesIn(
@@ -132,7 +132,7 @@ function fatesIn(
   const oldest = truncated > loaded ? truncated : loaded
   return (row) => {
     const loadOfRow = findLoadOfKept(row)
-    // Those of the shadow are tried when it has taken the place of the table; of which table others are, nobody can tell.
+    // Rows of the shadow are tried after the swap. Without a load id, the table of a row is unknown.
     if (loadOfRow === undefined || loadOfRow === shadow?.loadId) return 'left'
     return loadOfRow === loadId && versionOfKept(row) >= oldest ? 'tried' : 'void'
   }

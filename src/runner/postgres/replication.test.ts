@@ -1,4 +1,4 @@
-// Replication from a real PostgreSQL: what the tables of the engine show is what the source has, whatever happens meanwhile.
+// Replication from a real PostgreSQL: the tables of the engine equal the source, whatever happens.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { MemoryRow } from '../../../test/runner-world/memory-replicas.ts'
@@ -56,13 +56,13 @@ describe('replication', () => {
     const phases = [...new Set(world.statuses.map(({ phase }) => phase))]
     assert.deepEqual(phases.filter(Boolean), ['setup', 'snapshot'])
     assert.equal(world.statuses.at(-1)?.state, 'running')
-    // Nothing more is written: then only the end of the log says that all is there.
+    // Without more writes, only the end of the WAL shows that everything is delivered.
     const deliveredMs = (): number => world.statuses.at(-1)?.deliveredUntilMs ?? 0
     const nowMs = Date.now()
     await world.until('it is known to be fresh', () => deliveredMs() >= nowMs)
   })
 
-  it('is as fresh as what the engine has', async (t) => {
+  it('reports the freshness of the engine', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
@@ -84,7 +84,7 @@ describe('replication', () => {
     await world.until('it is fresh again', () => deliveredMs() > committedMs)
   })
 
-  it('tells the source how far it has come only when the engine has it', async (t) => {
+  it('acknowledges an LSN only when the engine has the changes', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     const slot = replicationName(world.pipe.id)
     const confirmed = async (): Promise<bigint> => {
@@ -105,7 +105,7 @@ describe('replication', () => {
     const [before] = await world.query('SELECT pg_current_wal_insert_lsn()::text AS lsn')
     await world.query('UPDATE orders SET amount = 1 WHERE id = 1')
     await reached
-    // Log that is of no interest makes the source ask.
+    // WAL without published changes makes the source request a reply.
     await world.query('CREATE TABLE elsewhere AS SELECT generate_series(1, 10000)')
     await new Promise((resolve) => setTimeout(resolve, 300))
     assert.ok((await confirmed()) <= parseLsn(String(before?.lsn)))
@@ -132,7 +132,7 @@ describe('replication', () => {
       'UPDATE papers SET id = id + 100, seen = 7 WHERE id <= 5; UPDATE papers SET seen = 8 WHERE id = 101',
     )
     await follows(world, 'papers')
-    // A row that is gone when it is looked for.
+    // A row that is deleted before the lookup.
     await world.query('BEGIN; UPDATE papers SET seen = 9 WHERE id = 10; DELETE FROM papers WHERE id = 10; COMMIT')
     await follows(world, 'papers')
   })
@@ -203,7 +203,7 @@ describe('replication', () => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = (when) => {
-      // A load holds the table: it can be truncated only when that is broken off.
+      // A load locks the table: TRUNCATE waits until it is aborted.
       if (when === 'after' && ++inserts === 2) running.worker.abort()
     }
     const running = world.start()
@@ -218,7 +218,7 @@ describe('replication', () => {
     assert.equal(world.replicas.shown('orders').length, 1)
   })
 
-  it('adds columns, and tells what to do about those that are renamed', async (t) => {
+  it('adds columns, and reports what to do about renamed ones', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
@@ -227,8 +227,8 @@ describe('replication', () => {
     )
     await follows(world, 'orders')
     await world.query('ALTER TABLE orders RENAME amount TO total; UPDATE orders SET total = 5')
-    const told = (part: string) => () => world.statuses.some(({ reason }) => reason?.includes(part) ?? false)
-    await world.until('the rename is told', told('RENAME amount TO total IN orders'))
+    const reported = (part: string) => () => world.statuses.some(({ reason }) => reason?.includes(part) ?? false)
+    await world.until('the rename is reported', reported('RENAME amount TO total IN orders'))
     const amount = world.replicas.tables.get('orders')?.columns.find(({ name }) => name === 'amount')
     assert.ok(amount)
     amount.name = 'total'
@@ -260,14 +260,14 @@ describe('replication', () => {
     )
     await follows(world, 'orders')
     assert.equal(world.replicas.shown('items').length, 2)
-    // What is in the table of the engine is not what the source has any more.
+    // The table of the engine no longer equals the source.
     world.source = { ...world.source, tableMappings: [tableMapping('orders'), tableMapping('items')] }
     world.start()
     await follows(world, 'items')
     assert.deepEqual([...world.replicas.tables.keys()].toSorted(), ['items', 'orders'])
   })
 
-  it('loads everything beside what is there, and puts it in its place, when it is asked to', async (t) => {
+  it('reloads everything into shadow tables and swaps them, on request', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
@@ -288,7 +288,7 @@ describe('replication', () => {
     assert.equal(world.replicas.tables.get('orders'), again)
   })
 
-  it('loads everything again by itself when its slot is gone', async (t) => {
+  it('reloads everything when its slot is gone', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     const running = world.start()
     await follows(world, 'orders')
@@ -300,7 +300,7 @@ describe('replication', () => {
     await follows(world, 'orders')
   })
 
-  it('does not empty a table whose place was taken before that could be recorded', async (t) => {
+  it('does not empty a table that was swapped before the swap was recorded', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.start()
     await follows(world, 'orders')
@@ -310,8 +310,8 @@ describe('replication', () => {
       const engine = open()
       return {
         ...engine,
-        swap: async (places, signal) => {
-          await engine.swap(places, signal)
+        swap: async (tables, signal) => {
+          await engine.swap(tables, signal)
           if (++swaps === 1) throw new EngineError('passing', 'the answer was lost')
         },
       }
@@ -326,7 +326,7 @@ describe('replication', () => {
     assert.equal(world.replicas.shown('orders').length, 3500)
   })
 
-  it('loads everything anew when its slot is lost in the middle of a load', async (t) => {
+  it('reloads everything when its slot is lost during a load', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     let inserts = 0
     world.replicas.onInsert = (when) => {
@@ -382,7 +382,7 @@ describe('replication', () => {
     await follows(world, 'orders')
   })
 
-  it('says that changes are lost when it cannot load what it lacks', async (t) => {
+  it('reports lost changes when it cannot reload', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')], { replicationMode: 'cdc_only' })
     const running = world.start()
     await world.until('it follows', () => world.statuses.at(-1)?.state === 'running')
@@ -402,7 +402,7 @@ describe('replication', () => {
     await follows(world, 'orders')
   })
 
-  it('takes no table from another pipe', async (t) => {
+  it('does not fill a table of another pipe', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.tables.rivals = [
       { name: 'elsewhere', database: 'other' },
@@ -416,7 +416,7 @@ describe('replication', () => {
     )
   })
 
-  it('refuses to mix its rows with those of somebody else', async (t) => {
+  it('does not mix its rows with other rows', async (t) => {
     const world = await worldOfTest(server, t, orders, [tableMapping('orders')])
     world.replicas.tables.set('orders', {
       columns: [{ name: 'id', type: 'Int32' }],
@@ -435,7 +435,7 @@ describe('replication', () => {
     let inserts = 0
     world.replicas.onInsert = async (when) => {
       if (when !== 'after' || ++inserts !== 2) return
-      // Rows move to other places, which must lose none of them.
+      // Rows move to other blocks; none may be lost.
       void world.start()
       await world.query('UPDATE orders SET note = note WHERE id > 1000')
       await world.query('VACUUM orders')

@@ -1,12 +1,13 @@
-// What the parts of the worker of a postgres pipe share from the moment it is connected until it ends or begins anew.
+// State shared by the parts of a postgres worker during one attempt.
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import type { CounterChanges } from '../../progress/pipe-counters.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
 import type { PostgresAccess } from '../../sources/postgres/postgres-access.ts'
 import type { SourceAccess } from '../../sources/source.ts'
 import { zeroCounters } from '../counters.ts'
-import { deliver, type Pending } from '../deliver-batch.ts'
+import { deliver, type PendingDelivery } from '../deliver-batch.ts'
 import type { CommonSession } from '../session.ts'
-import type { CommonParts, CounterChanges } from '../worker.ts'
+import type { CommonParts } from '../worker.ts'
 import type { TableStore } from './table-store.ts'
 import type { Target } from './target.ts'
 
@@ -16,8 +17,8 @@ export interface Replication extends CommonSession {
   engine: ReplicaTables
   tables: TableStore
   source: PostgresSource
-  surroundings: SourceAccess
-  /** One at a time: batches of the stream, and what changes where they go. */
+  connectOptions: SourceAccess
+  /** Serializes batches of the stream and changes of their targets. */
   gate: Gate
 }
 
@@ -36,15 +37,15 @@ export function makeGate(): Gate {
   }
 }
 
-/** The rows of one insert go to the engine. Undefined when that was given up, because the worker is to stop. */
+/** Sends the rows of one insert. Undefined when it was given up because the worker stops. */
 export async function send(
   replication: Replication,
   target: Target,
-  { token, rows, isRepeat, identity }: Pick<Pending, 'rows' | 'isRepeat' | 'identity'> & { token: string },
+  { token, rows, isRepeat, identity }: Pick<PendingDelivery, 'rows' | 'isRepeat' | 'identity'> & { token: string },
 ): Promise<CounterChanges | undefined> {
   if (rows.count === 0) return zeroCounters
-  const pending: Pending = { id: token, rows, isRepeat, identity }
-  // Which rows were refused need not be known again: a batch that the engine has by its token is not looked at.
+  const pending: PendingDelivery = { id: token, rows, isRepeat, identity }
+  // No record of rejected rows is needed: a batch that the engine deduplicates by its token is not examined again.
   const store = { ...replication.store, refuse: async () => undefined }
   return deliver({ ...replication, store, sink: target.sink }, pending)
 }

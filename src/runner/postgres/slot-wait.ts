@@ -1,15 +1,15 @@
-// Reports for which transaction of somebody else the creation of a slot waits.
+// Reports the transaction that blocks the creation of a replication slot.
 import { findBlocker, processIdOf } from '../../sources/postgres/postgres-blocker.ts'
 import type { PostgresLink } from '../../sources/postgres/postgres-link.ts'
 import { pause } from '../back-off.ts'
 import type { Replication } from './replication.ts'
 
-/** Of `lookAgainMs`, between two looks. */
+/** Times `lookAgainMs`. */
 const looksBetween = 5
 
-/** `report` gets the reason, again and again, for as long as `work` waits on this link. */
+/** Calls `report` with the reason repeatedly while `work` waits on this link. */
 export async function reportBlocker<Result>(
-  { access, surroundings, times, stopping }: Replication,
+  { access, connectOptions, times, stopping }: Replication,
   waiting: PostgresLink,
   work: () => Promise<Result>,
   report: (reason: string) => void,
@@ -23,12 +23,12 @@ export async function reportBlocker<Result>(
       for (;;) {
         await pause(looksBetween * times.lookAgainMs, ended)
         if (ended.aborted) return
-        link ??= await access.open({ ...surroundings, signal: ended }, { isReplication: false })
+        link ??= await access.open({ ...connectOptions, signal: ended }, { isReplication: false })
         const blocker = await findBlocker(link, processId)
         if (blocker !== undefined && !ended.aborted) report(`the creation of a replication slot waits for ${blocker}`)
       }
     } catch {
-      // Whoever waits goes on waiting without a report.
+      // The report is optional: `work` goes on without it.
     } finally {
       await link?.close()
     }

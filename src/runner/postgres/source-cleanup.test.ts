@@ -1,9 +1,9 @@
-// A whole Penstock looks after what its pipes have at a real PostgreSQL while none of them runs.
+// Cleanup at a real PostgreSQL by a complete Penstock while none of its pipes runs.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { until } from '../../../test/fake-workers.ts'
-import { openTestApp, type TestApp } from '../../../test/harness.ts'
-import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../../test/pipes.ts'
+import { until } from '../../../test/fakes/fake-workers.ts'
+import { leastPipes, type ServiceOfPipes, serviceOfPipes, withField } from '../../../test/harness/pipes.ts'
+import { openTestApp, type TestApp } from '../../../test/harness/test-app.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { replicationName } from './names.ts'
 import { remedyFor } from './source-cleanup.ts'
@@ -22,12 +22,12 @@ describe('the source of a postgres pipe that does not run', () => {
     await source?.stop()
   })
 
-  /** One that has run before, with what it made then. */
+  /** A pipe that has run before, with its slot and publication. */
   async function makePausedPipe(): Promise<string> {
     const { host, port, superuser: credentials } = source
-    const place = { host, port, database: 'postgres', credentials }
+    const address = { host, port, database: 'postgres', credentials }
     const { tableMappings } = (leastPipes.postgres.source as { postgres: { tableMappings: object[] } }).postgres
-    const body = withField(leastPipes.postgres, 'source.postgres', { ...place, tableMappings })
+    const body = withField(leastPipes.postgres, 'source.postgres', { ...address, tableMappings })
     const { id } = await service.create({ ...body, startPaused: true })
     await app.query(`UPDATE pipes SET epoch = 1 WHERE id = '${id}'`)
     await source.query(`SELECT pg_create_logical_replication_slot('${replicationName(id)}', 'pgoutput')`)
@@ -38,7 +38,7 @@ describe('the source of a postgres pipe that does not run', () => {
   const retainedBytes = async (id: string) =>
     (await service.send('GET', `/${id}/metrics`)).body.result.retainedBytes as number | null
 
-  it('is asked how much log it keeps, and is freed of what a deleted pipe has left, at once', async () => {
+  it('is asked for its retained WAL, and is cleaned up after a pipe is deleted', async () => {
     const [deleted, kept] = [await makePausedPipe(), await makePausedPipe()]
     await source.query('CREATE TABLE filler AS SELECT generate_series(1, 20000) AS n')
     assert.equal(await retainedBytes(kept), null)
@@ -55,15 +55,15 @@ describe('the source of a postgres pipe that does not run', () => {
       [replicationName(kept), replicationName(kept)],
     )
     const removed = 'what a deleted pipe had left at its source was removed'
-    const told = () => app.logged.filter((line) => line.includes(removed))
-    await until(() => told().length > 0, 'it is told')
-    assert.equal(told().length, 1)
+    const reports = () => app.logged.filter((line) => line.includes(removed))
+    await until(() => reports().length > 0, 'it is reported')
+    assert.equal(reports().length, 1)
     assert.ok(!app.logged.some((line) => line.includes(source.superuser.password)))
   })
 
-  it('is told what to run by hand, and where', () => {
-    const place = { host: 'db.northwind.example', port: 5432, database: 'shop' }
-    const source = { kind: 'postgres' as const, ...place, hasSlot: false, hasPublication: true }
+  it('is named with the statements to run by hand', () => {
+    const address = { host: 'db.northwind.example', port: 5432, database: 'shop' }
+    const source = { kind: 'postgres' as const, ...address, hasSlot: false, hasPublication: true }
     const pipeId = '0b51a1a5-1c1e-4a4e-8f7e-000000000001'
     const leftover = { pipeId, organizationId: 'o', sealedSecrets: null, source, since: '', nextTryAt: '', tries: 1 }
     const remedy = remedyFor(leftover)

@@ -1,4 +1,4 @@
-// What a runner does at the sources of postgres pipes that no worker is connected to.
+// Cleanup and measurements at the sources of postgres pipes that have no connected worker.
 import type { Egress } from '../../lib/egress.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Vault, VaultError } from '../../lib/vault.ts'
@@ -7,13 +7,13 @@ import type { LeftAtPostgres, LeftoverOf } from '../../progress/leftovers/store.
 import type { IdleSlot } from '../../progress/retained/store.ts'
 import {
   findRetained,
-  type OwnThings,
+  MaintenanceFailure,
+  type MaintenanceTarget,
+  type OwnObjects,
   type RetainedLog,
   removalStatements,
-  removeOwn,
-  type Visited,
-  VisitFailure,
-} from '../../sources/postgres/postgres-visit.ts'
+  removeOwnObjects,
+} from '../../sources/postgres/postgres-maintenance.ts'
 import type { SourceContext } from '../../sources/source.ts'
 import { replicationName } from './names.ts'
 
@@ -24,7 +24,7 @@ export interface CleanupParts {
   log: Log
 }
 
-/** Gives why it was in vain; undefined when nothing is left. */
+/** Returns the reason of a failure; undefined when nothing is left to remove. */
 export async function removeLeftover(
   parts: CleanupParts,
   leftover: LeftoverOf<LeftAtPostgres>,
@@ -33,10 +33,10 @@ export async function removeLeftover(
   const { host, port, database } = leftover.source
   try {
     const visited = visitedBy(parts, leftover, { host, port, database })
-    await removeOwn(visited, { egress: parts.egress, signal }, ownThings(leftover))
+    await removeOwnObjects(visited, { egress: parts.egress, signal }, ownObjects(leftover))
     return undefined
   } catch (error) {
-    if (error instanceof VisitFailure) return error.reason
+    if (error instanceof MaintenanceFailure) return error.reason
     if (error instanceof VaultError) return 'the stored password cannot be opened'
     throw error
   }
@@ -44,10 +44,10 @@ export async function removeLeftover(
 
 export function remedyFor(leftover: LeftoverOf<LeftAtPostgres>): string {
   const { host, port, database } = leftover.source
-  return `run in the database ${JSON.stringify(database)} at ${host}:${port}: ${removalStatements(ownThings(leftover))}`
+  return `run in the database ${JSON.stringify(database)} at ${host}:${port}: ${removalStatements(ownObjects(leftover))}`
 }
 
-/** Undefined when the source does not tell. */
+/** Undefined when the source does not answer. */
 export async function askRetained(
   parts: CleanupParts,
   slot: IdleSlot,
@@ -60,14 +60,14 @@ export async function askRetained(
     const visited = visitedBy(parts, slot, { host, port, database })
     return await findRetained(visited, { egress: parts.egress, signal }, name)
   } catch (error) {
-    if (!(error instanceof VisitFailure || error instanceof VaultError)) throw error
-    const reason = error instanceof VisitFailure ? error.reason : 'the stored password cannot be opened'
-    parts.log.debug('a source did not tell how much log it keeps', { pipeId, organizationId, reason })
+    if (!(error instanceof MaintenanceFailure || error instanceof VaultError)) throw error
+    const reason = error instanceof MaintenanceFailure ? error.reason : 'the stored password cannot be opened'
+    parts.log.debug('the source did not report the size of its retained WAL', { pipeId, organizationId, reason })
     return undefined
   }
 }
 
-function ownThings({ pipeId, source: { hasSlot, hasPublication } }: LeftoverOf<LeftAtPostgres>): OwnThings {
+function ownObjects({ pipeId, source: { hasSlot, hasPublication } }: LeftoverOf<LeftAtPostgres>): OwnObjects {
   const name = replicationName(pipeId)
   return { ...(hasSlot ? { slot: name } : {}), ...(hasPublication ? { publication: name } : {}) }
 }
@@ -79,8 +79,8 @@ function visitedBy(
     organizationId,
     sealedSecrets,
   }: Pick<LeftoverOf<LeftAtPostgres>, 'pipeId' | 'organizationId' | 'sealedSecrets'>,
-  place: Visited['place'],
-): Visited {
+  source: MaintenanceTarget['source'],
+): MaintenanceTarget {
   const secrets = openSecrets(vault, { id: pipeId, organizationId, sealedSecrets })
-  return { place, secrets, context: { ...context, organizationId } }
+  return { source, secrets, context: { ...context, organizationId } }
 }

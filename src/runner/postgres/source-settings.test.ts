@@ -1,4 +1,4 @@
-// What each setting of a postgres source, and each field of its table mappings, changes in what a worker does.
+// Effect of each setting of a postgres source and each field of its table mappings.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,8 +9,8 @@ import {
   worldOfTest,
 } from '../../../test/runner-world/replication-world.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import { replicationName } from './names.ts'
 
 let server: EmbeddedPostgres
@@ -26,7 +26,7 @@ const worldWith = (
   sql = orders,
 ): Promise<ReplicationWorld> => worldOfTest(server, t, sql, mappings, settings)
 
-/** Each value in a test of its own, with which its world ends: the server has few slots. */
+/** Each value in its own test, which frees its replication slot: the server has few. */
 async function forEach<Value>(
   t: TestContext,
   values: readonly Value[],
@@ -43,10 +43,7 @@ const isFollowed = async (world: ReplicationWorld): Promise<void> => {
   await world.until('it follows', () => world.tables.tables.get('orders')?.phase === 'following')
 }
 
-/**
- * How many inserts are under way at once. Each waits for the others that are to come with it, however long their connections take,
- * and then long enough for one too many.
- */
+/** Number of concurrent inserts. Each insert waits for the expected others, and then long enough to see one too many. */
 async function assertMostInserts(
   world: ReplicationWorld,
   expected: number,
@@ -72,7 +69,7 @@ describe('settings of a postgres source', () => {
   it('pullBatchSize: so many changes make a batch before its time', async (t) => {
     const world = await worldWith(t, { pullBatchSize: 5, syncIntervalSeconds: 3_600 })
     await isFollowed(world)
-    // After a quiet time, the first change does not wait.
+    // After an idle time, the first change does not wait.
     await world.query('UPDATE orders SET amount = 0 WHERE id = 1')
     await world.until('the first change', () => rowsOf(world) === 3_501)
     for (const id of [2, 3, 4, 5]) await world.query(`UPDATE orders SET amount = 0 WHERE id = ${id}`)
@@ -85,7 +82,7 @@ describe('settings of a postgres source', () => {
   it('syncIntervalSeconds: so long after the one before, what there is makes a batch', async (t) => {
     const world = await worldWith(t, { syncIntervalSeconds: 2 })
     await isFollowed(world)
-    // The time counts from the first batch: it is not known when that was, but it was after this.
+    // The interval counts from the first batch, which was after this time.
     const sentMs = performance.now()
     await world.query('UPDATE orders SET amount = 0 WHERE id = 1')
     await world.until('the first change', () => rowsOf(world) === 3_501)

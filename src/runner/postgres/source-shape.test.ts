@@ -31,7 +31,7 @@ const rewritten = { files: 'f2' }
 const added = (number: number): Column[] => [...columns, { name: 'more', number, type: 'Int32', source }]
 
 describe('a copy', () => {
-  it('is as good as it was when nothing changed its values', () => {
+  it('is not reloaded when no value changed', () => {
     assert.equal(reasonOf({}), undefined)
     assert.equal(reasonOf({ shape: rewritten }), undefined)
     for (const change of [
@@ -75,11 +75,11 @@ describe('a copy', () => {
     assert.match(reasonOf({}, { present: there.slice(0, 1) }) ?? '', /"n" .* was dropped from the copy/)
     const both = [...there, { name: 'm', type: 'Int32' }]
     assert.match(reasonOf({ columns: withColumn({ name: 'm' }) }, { present: both }) ?? '', /has the name of another/)
-    // That is for the user to rename.
+    // The user must rename it.
     assert.equal(reasonOf({ columns: withColumn({ name: 'm' }) }), undefined)
   })
 
-  it('that an older version has loaded is held against the types of the engine only', () => {
+  it('stored by an older version is compared by ClickHouse types only', () => {
     const before = { columns: columns.map(({ name, number, type }) => ({ name, number, type })), shape: null }
     assert.equal(reasonOf({ columns: withSource({ revision: '732' }), shape: rewritten }, { before }), undefined)
     assert.match(reasonOf({ columns: withColumn({ type: 'Int64' }) }, { before }) ?? '', /another type/)

@@ -1,18 +1,18 @@
-// What the copy of a table depends on at the source beside its rows, and what of it has changed. PostgreSQL logs none of these changes,
-// and some of them change values of rows that are not in the log either: then only another load makes the copy match.
+// Detects changes of a source table that are not in the WAL: columns, types, keys and rewrites. Some of them change values of existing
+// rows without logging them. Then only a reload makes the copy match.
 import { isDeepStrictEqual } from 'node:util'
 import type { EngineColumn } from '../../engine/engine.ts'
+import type { StoredColumn, StoredShape, StoredTable } from '../../progress/tables/stored-table.ts'
+import { tableName } from '../../sources/postgres/postgres-names.ts'
 import { type MappedTable, sortingKeyOf } from '../../sources/postgres/postgres-tables.ts'
-import { tableName } from '../../sources/postgres/postgres-words.ts'
-import type { StoredColumn, StoredShape, StoredTable } from './table-store.ts'
 
-/** As the catalogue has it now. */
+/** From the current catalog. */
 export interface SourceShape extends Required<Pick<StoredTable, 'shape'>> {
   columns: Required<StoredColumn>[]
   shape: StoredShape
 }
 
-/** `types` are the engine's, of each column. */
+/** `types`: the ClickHouse type of each column. */
 export function sourceShapeOf(described: MappedTable, types: readonly string[]): SourceShape {
   const { files, lastColumnNumber } = described.found
   return {
@@ -24,8 +24,7 @@ export function sourceShapeOf(described: MappedTable, types: readonly string[]):
 }
 
 /**
- * Why a copy must be loaded again, as a sentence; undefined where it need not be. `there` are the columns that the copy has in the
- * engine, where they are known.
+ * The reason for a reload, as a sentence; undefined when none is needed. `there`: the columns of the copy in the engine, when known.
  */
 export function findReloadReason(
   stored: Pick<StoredTable, 'columns' | 'shape'>,
@@ -33,7 +32,7 @@ export function findReloadReason(
   now: SourceShape,
   there?: readonly EngineColumn[],
 ): string | undefined {
-  // It is not made yet.
+  // The copy does not exist yet.
   if (stored.columns.length === 0) return undefined
   const { mapping } = described
   if (stored.shape && !isDeepStrictEqual(stored.shape.sortingKey, now.shape.sortingKey)) {
@@ -49,7 +48,7 @@ export function findReloadReason(
   return undefined
 }
 
-/** Whether a table of the engine that was made for the one can be filled with the other. */
+/** Whether a table created for `stored` can hold the rows of `now`. */
 export function isSameEngineType(stored: Pick<StoredTable, 'columns' | 'shape'>, now: SourceShape): boolean {
   const types = new Map(now.columns.map(({ name, type }) => [name, type]))
   const isSameKey = isDeepStrictEqual(stored.shape?.sortingKey, now.shape.sortingKey)
@@ -57,9 +56,9 @@ export function isSameEngineType(stored: Pick<StoredTable, 'columns' | 'shape'>,
 }
 
 interface Circumstances {
-  /** The rows of the table are in other files. */
+  /** The table has other files than before. */
   isRewritten: boolean
-  /** Rows that are older than the column have its default. */
+  /** Rows older than the column have its default. */
   hasDefault: boolean
   there: readonly EngineColumn[] | undefined
 }
@@ -77,7 +76,7 @@ function findDifference(
     return hasDefault || isRewritten ? 'was added with values for the rows that were there' : undefined
   }
   if (known.name !== now.name) {
-    // The user has yet to rename it in the engine.
+    // The user has not yet renamed it in the engine.
     if (!there || !has(now.name)) return undefined
     if (has(known.name)) return 'has the name of another column'
   }
@@ -92,7 +91,7 @@ function differenceOfSource(
   isRewritten: boolean,
 ): string | undefined {
   const isOther = known.typeId !== now.typeId || known.modifier !== now.modifier || known.revision !== now.revision
-  // Changed in place, values print as before, such as those of a varchar(20) that was a varchar(10).
+  // Without a rewrite, values print as before: for example varchar(10) changed to varchar(20).
   if (isOther && isRewritten) return 'was changed, and the table rewritten'
   const labels = new Map(now.labels.map((label) => [idOf(label), label]))
   const isRenamed = known.labels.some((label) => (labels.get(idOf(label)) ?? label) !== label)

@@ -1,4 +1,4 @@
-// What happens at the source and is not in its log: the copy is repaired, or the pipe says why it differs.
+// Changes at the source that are not in the log: the copy is repaired, or the pipe reports why it differs.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { type ReplicationWorld, tableMapping, worldOfTest } from '../../../test/runner-world/replication-world.ts'
@@ -63,7 +63,7 @@ describe('a publication of the pipe', () => {
     )
   })
 
-  it('that loses a table and has it again before anybody looks has that table loaded again', async (t) => {
+  it('that loses a table and gets it back between two catalog queries has that table loaded again', async (t) => {
     const { world, publication } = await open(t)
     await world.query(`ALTER PUBLICATION ${publication} DROP TABLE b; INSERT INTO b VALUES (10)`)
     await world.query(`ALTER PUBLICATION ${publication} ADD TABLE b`)
@@ -166,10 +166,10 @@ describe("a publication of the user's", () => {
     ],
     ['filters rows', 'SET TABLE a WHERE (id < 5)', 'SET TABLE a', /filters the rows of public\.a/],
   ] as const) {
-    it(`that ${what} makes the pipe say so, until it is as before; then what was missed is loaded`, async (t) => {
+    it(`that ${what} is reported until it is fixed; then the missed changes are loaded`, async (t) => {
       const world = await open(t)
       await world.query(`ALTER PUBLICATION theirs ${change}; INSERT INTO a VALUES (10)`)
-      await world.until('it is told', () => reason.test(world.statuses.at(-1)?.reason ?? ''))
+      await world.until('it is reported', () => reason.test(world.statuses.at(-1)?.reason ?? ''))
       assert.equal(world.statuses.at(-1)?.state, 'degraded')
       await world.query(`ALTER PUBLICATION theirs ${undo}`)
       await untilEqual(world)
@@ -179,7 +179,7 @@ describe("a publication of the user's", () => {
   it('that is dropped and created again has everything loaded again', async (t) => {
     const world = await open(t)
     await world.query('DROP PUBLICATION theirs; INSERT INTO a VALUES (10)')
-    await world.until('it is told', () => /has no publication theirs/.test(world.statuses.at(-1)?.reason ?? ''))
+    await world.until('it is reported', () => /has no publication theirs/.test(world.statuses.at(-1)?.reason ?? ''))
     await world.query('CREATE PUBLICATION theirs FOR ALL TABLES')
     await untilEqual(world)
   })
@@ -199,10 +199,10 @@ describe("a publication of the user's", () => {
   })
 })
 
-describe('a source that cannot be looked at', () => {
+describe('a source whose catalog cannot be read', () => {
   const blind = /; changes of publications, partitions and types are not noticed$/
 
-  it('makes the pipe say so while rows arrive, until it can be', async (t) => {
+  it('is reported while rows arrive, until it can be read', async (t) => {
     await server.query(`CREATE ROLE watcher LOGIN REPLICATION PASSWORD 'watcher'`)
     const watcher = { username: 'watcher', password: 'watcher' }
     const sql = `CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1); CREATE PUBLICATION theirs FOR TABLE a;
@@ -276,7 +276,7 @@ describe('partitions', () => {
     await untilEqual(world)
   })
 
-  it('that bring nothing but what is in the log do not', async (t) => {
+  it('whose rows are all in the log do not', async (t) => {
     const world = await open(t)
     const before = loadsOf(world)
     await world.query(`CREATE TABLE p3 PARTITION OF p FOR VALUES FROM (200) TO (300); INSERT INTO p VALUES (201)`)

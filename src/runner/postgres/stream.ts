@@ -1,7 +1,9 @@
-// Follows the log of the source: gathers whole transactions into batches and sends them, one batch at a time while the next one is
-// gathered. What the engine has is told to the source only then.
+// Reads the WAL stream and sends batches of whole transactions: one at a time, while the next one is gathered. The LSN is acknowledged
+// to the source only when the engine has the batch.
 import { hash } from 'node:crypto'
 import { countOf } from '../../lib/count-text.ts'
+import type { DeliveryRange } from '../../progress/delivery.ts'
+import type { CounterChanges } from '../../progress/pipe-counters.ts'
 import { decodeMessage, makeScratch, type Relation } from '../../sources/postgres/pgoutput.ts'
 import {
   lsnText,
@@ -10,57 +12,56 @@ import {
   type WalBlock,
   type WalStream,
 } from '../../sources/postgres/postgres-link.ts'
+import { tableName } from '../../sources/postgres/postgres-names.ts'
 import { findWalEnd } from '../../sources/postgres/postgres-wal-end.ts'
-import { tableName } from '../../sources/postgres/postgres-words.ts'
 import { addCounters, zeroCounters } from '../counters.ts'
-import { type DeliveryRange, tokenOf } from '../delivery.ts'
-import type { CounterChanges } from '../worker.ts'
+import { tokenOf } from '../delivery-token.ts'
 import { type Changes, type Gathered, makeChanges, type ReloadNeed } from './changes.ts'
-import { completeRows } from './completer.ts'
+import { completeRows } from './complete-rows.ts'
 import { lineRows, shapeOf } from './line-rows.ts'
 import { deletedColumn, versionColumn, walPartition } from './names.ts'
 import { makeGate, type Replication, send } from './replication.ts'
 import type { Target } from './target.ts'
 import { makeFreshness } from './wal-freshness.ts'
 
-/** Of the log, in one insert for each table: what the memory of a worker holds twice. Must stay what it is while a batch is under way. */
+/** Log per chunk, with one insert per table; a worker holds two in memory. It must not change while a batch is unfinished. */
 const chunkBytes = 16 * 1024 * 1024
 const readBytes = 4 * 1024 * 1024
 const longestReadMs = 1_000
 const insertsAtOnce = 4
-/** Inserts, updates, deletes, truncates: what a connection says once more of relations must not move a cut. */
+/** Inserts, updates, deletes, truncates. Relation messages, which a connection may repeat, must not move a cut. */
 const changeLetters = new Set([...'IUDT'].map((letter) => letter.charCodeAt(0)))
 
 export interface StreamParts {
   wal: WalStream
-  /** For what is not in the log. */
+  /** For values that are not in the log. */
   link: PostgresLink
-  /** Up to here everything is durable. */
+  /** LSN up to which everything is durable. */
   durable: bigint
-  /** A batch that was begun and not finished. */
+  /** A batch that was begun and not finished by an earlier attempt. */
   left: { id: string; ranges: DeliveryRange[] } | undefined
   nextNumber: number
   targetsOf(relation: Relation): Target[]
   isFilled(target: Target): boolean
-  /** Whether there is more to tell of than of changes. */
+  /** While true, the status reports the load. */
   isLoading(): boolean
-  /** The shape of a relation is not known yet. Resolves when its targets can take it. */
-  reshape(change: { relation: Relation; before: Relation | undefined; commitLsn: bigint }): Promise<void>
+  /** Called for a new or changed relation. Resolves when its targets are ready for it. */
+  applySchemaChange(change: { relation: Relation; before: Relation | undefined; commitLsn: bigint }): Promise<void>
   partitionsOf(relationId: number): Target[]
-  /** The log has changes that cannot be made. Rejects for a target that is not replaced anyhow. */
+  /** Called for changes that cannot be applied. Rejects unless the target is being replaced already. */
   reload(need: ReloadNeed): Promise<void>
 }
 
 export interface Stream {
-  /** Until the worker is to stop. */
+  /** Runs until the worker stops. */
   follow(): Promise<void>
   /** Other targets are filled from now on. */
-  lookAgain(): void
+  targetsChanged(): void
 }
 
 export function makeStream(replication: Replication, parts: StreamParts): Stream {
   const { wal } = parts
-  const { store, stopping, status, source, turn, well, gate } = replication
+  const { store, stopping, status, source, builder, well, gate } = replication
   const { pullBatchSize, syncIntervalSeconds } = source.settings
   const { durable } = parts
   let { left, nextNumber } = parts
@@ -71,10 +72,10 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   const failing = new AbortController()
   const reading = AbortSignal.any([stopping, failing.signal])
   let acknowledged = durable
-  /** Where the batch that is being gathered begins. */
+  /** Start LSN of the batch that is being gathered. */
   let gatheredFrom = durable
   let open: OpenBatch | undefined
-  /** A link does one thing at a time. */
+  /** A link runs one query at a time. */
   const completing = makeGate()
   const changes = makeChanges({
     durable: () => gatheredFrom,
@@ -96,7 +97,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     const ranges = [{ partition: walPartition, from: lsnText(gatheredFrom), next: lsnText(changes.commitLsn) }]
     const id = left?.id ?? tokenOf(replication.parts.pipe.id, ranges)
     if (!left) await store.begin({ id, number: nextNumber++, ranges })
-    open = { id, isRepeat: left !== undefined, chunk: 0, figures: zeroCounters }
+    open = { id, isRepeat: left !== undefined, chunk: 0, counters: zeroCounters }
     return open
   }
 
@@ -105,7 +106,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     if (failure) throw failure.error
   }
 
-  /** What was gathered so far goes to the engine before anything else is read. */
+  /** Sends what was gathered before anything else is read. */
   const cut = async (): Promise<void> => {
     const batch = await begin()
     await gate.run(() => sendChunk(batch, changes.take()))
@@ -118,10 +119,10 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     )
     const sendNext = async (): Promise<void> => {
       for (let one = waiting.shift(); one; one = waiting.shift()) {
-        const figures = await sendLines(one, batch, chunk)
-        // It was given up because the worker is to stop: the batch stays recorded.
-        if (!figures) throw new GivenUp()
-        batch.figures = addCounters(batch.figures, figures)
+        const counters = await sendLines(one, batch, chunk)
+        // The send was given up because the worker stops: the batch stays recorded.
+        if (!counters) throw new GivenUp()
+        batch.counters = addCounters(batch.counters, counters)
       }
     }
     await Promise.all(Array.from({ length: Math.min(insertsAtOnce, waiting.length) }, sendNext))
@@ -144,11 +145,11 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     })
     const digest = hash('sha256', JSON.stringify([id, target.stored.loadId, chunk, number]), 'hex')
     const token = `penstock-${digest.slice(0, 40)}`
-    // What the log does not have was read from the source, which may have gone on since it was sent before.
+    // Completed values were read from the source, which may have changed since an earlier attempt: compare rows by key and version.
     return send(replication, target, { token, rows, isRepeat, identity: [...keyColumns, versionColumn] })
   }
 
-  /** At the end of a transaction: everything that was gathered is one batch, or the end of one. */
+  /** Called at the end of a transaction: what was gathered is one batch, or the last chunk of one. */
   const finish = async (): Promise<void> => {
     const isNothing = !open && !left && changes.isEmpty
     const { commitLsn, committedAtMs, endLsn } = changes
@@ -164,14 +165,14 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
       .run(async () => {
         await sendChunk(batch, gathered)
         const positions = [{ partition: walPartition, position: lsnText(commitLsn) }]
-        await store.finish({ done: [], behind: [batch.id], positions, figures: withRetries(batch.figures) })
+        await store.finish({ done: [], behind: [batch.id], positions, counters: withRetries(batch.counters) })
         wal.acknowledge(endLsn)
         acknowledged = endLsn
         well()
         if (!parts.isLoading()) status.delivered(committedAtMs)
       })
       .catch((error: unknown) => {
-        // Nothing that was gathered after it may overtake it, also when it was given up.
+        // No later batch may overtake this one, also when it was given up.
         failure ??= { error }
         failing.abort()
       })
@@ -181,8 +182,8 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     if (batch.isRepeat) await settled()
   }
 
-  const withRetries = (figures: CounterChanges): CounterChanges =>
-    addCounters(figures, { retries: replication.takeRetries() })
+  const withRetries = (counters: CounterChanges): CounterChanges =>
+    addCounters(counters, { retries: replication.takeRetries() })
 
   const dueInMs = (): number =>
     changes.count >= pullBatchSize ? 0 : lastSentMs + syncIntervalSeconds * 1_000 - performance.now()
@@ -192,7 +193,11 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
     const need = changes.takeNeed()
     if (need?.kind === 'relation') {
       const { relation } = need
-      await parts.reshape({ relation, before: changes.findRelation(relation.id), commitLsn: changes.commitLsn })
+      await parts.applySchemaChange({
+        relation,
+        before: changes.findRelation(relation.id),
+        commitLsn: changes.commitLsn,
+      })
       changes.know(relation)
     } else if (need?.kind === 'truncate') {
       await cut()
@@ -227,17 +232,17 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
   const needsStep = ({ hasNeed, isInTransaction, rawBytes }: Changes): boolean =>
     hasNeed || !isInTransaction || rawBytes >= chunkBytes
 
-  /** There is something to send, and all of it is of whole transactions. */
+  /** Whether there are gathered changes, all of whole transactions. */
   const isBetween = (): boolean => !changes.isEmpty && !changes.isInTransaction && !left && !open
 
   return {
-    lookAgain: () => changes.lookAgain(),
+    targetsChanged: () => changes.targetsChanged(),
     async follow() {
       try {
         while (!stopping.aborted) {
           const waitMs = isBetween() ? Math.max(0, Math.min(longestReadMs, dueInMs())) : longestReadMs
           const block = await wal.read({ maxBytes: readBytes, waitMs, signal: reading })
-          await turn.build(() => readBlock(block))
+          await builder.build(() => readBlock(block))
           if (isBetween() && dueInMs() <= 0) await finish()
           if (block.reached > 0n && changes.isEmpty && !changes.isInTransaction && !isBusy && !left && !failure) {
             wal.acknowledge(block.reached)
@@ -251,7 +256,7 @@ export function makeStream(replication: Replication, parts: StreamParts): Stream
           else status.doing(`Gathering changes: ${countOf(changes.count, 'change')} so far`)
         }
       } catch (error) {
-        // A read that was broken off, because of a failure or a stop, says nothing.
+        // An aborted read fails because of the failure or stop that aborted it.
         if (!reading.aborted) failure ??= { error }
       } finally {
         await underWay
@@ -265,10 +270,10 @@ interface OpenBatch {
   id: string
   isRepeat: boolean
   chunk: number
-  figures: CounterChanges
+  counters: CounterChanges
 }
 
-/** The log does not have the transactions any more that were on their way. */
+/** The log no longer has the transactions of an unfinished delivery. */
 export class LogLost extends Error {
   constructor() {
     super('the log of the source does not go on where it was left')
@@ -276,22 +281,22 @@ export class LogLost extends Error {
   }
 }
 
-/** The worker is to stop; what was begun is recorded. */
+/** The worker stops; the open batch is recorded. */
 class GivenUp extends Error {}
 
 async function buryRows({ engine, tables, signal }: Replication, targets: Target[], version: bigint): Promise<void> {
   for (const target of targets) {
-    // Rows that come later may be older, too: those of a load, and those that are tried again after they were refused.
+    // Rows of a load and replayed rows may arrive later although they are older than the TRUNCATE.
     target.stored = { ...target.stored, truncatedVersion: String(version) }
     await tables.saveTable(target.stored)
-    await bury({ engine, signal }, target, version)
+    await markOlderDeleted({ engine, signal }, target, version)
   }
 }
 
-export async function bury(
+export async function markOlderDeleted(
   { engine, signal }: Pick<Replication, 'engine' | 'signal'>,
   { table, keyColumns }: Target,
   version: bigint,
 ): Promise<void> {
-  await engine.bury(table, { keyColumns, versionColumn, deletedColumn, version }, signal)
+  await engine.markOlderDeleted(table, { keyColumns, versionColumn, deletedColumn, version }, signal)
 }

@@ -1,16 +1,16 @@
-// Whether the source of a copy has changed in a way that only another load can follow.
+// Detects source changes that need a reload of the copy.
 import { isDeepStrictEqual } from 'node:util'
 import type { EngineColumn } from '../../engine/engine.ts'
+import type { StoredColumn, StoredTable } from '../../progress/tables/stored-table.ts'
+import { tableName } from '../../sources/postgres/postgres-names.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
-import { tableName } from '../../sources/postgres/postgres-words.ts'
 import { SourceChanged } from '../../sources/source.ts'
 import type { Replication } from './replication.ts'
 import { findReloadReason, isSameEngineType } from './source-shape.ts'
 import { isLogTable, type TableChange } from './table-plan.ts'
-import type { StoredColumn, StoredTable } from './table-store.ts'
-import { type Target, type TargetParts, wantedTarget } from './target.ts'
+import { desiredTarget, type Target, type TargetParts } from './target.ts'
 
-/** What has changed at the source that the log does not have. Where nothing is loaded, nothing can be loaded again. */
+/** A change that the log does not have; undefined without one, and for tables that are not reloaded. */
 export function findChange(
   { source }: Replication,
   parts: TargetParts,
@@ -18,15 +18,15 @@ export function findChange(
   stored: StoredTable,
   there?: EngineColumn[],
 ): (TableChange & { reason: string }) | undefined {
-  // What a log table has is what the source had.
+  // A log table keeps what the source had.
   if (isLogTable(described.mapping) || source.settings.replicationMode === 'cdc_only') return undefined
-  const { shape } = wantedTarget(parts, described, stored)
+  const { shape } = desiredTarget(parts, described, stored)
   const reason = findReloadReason(stored, described, shape, there)
   if (reason === undefined) return undefined
   return { reason: `${reason}; the table is loaded again`, isSameType: isSameEngineType(stored, shape) }
 }
 
-/** Throws SourceChanged when the table must be loaded again, which whoever opens the targets does. */
+/** Throws SourceChanged when the table must be reloaded; the next attempt opens its targets and reloads it. */
 export function checkChange(
   replication: Replication,
   parts: TargetParts,
@@ -40,14 +40,14 @@ export function checkChange(
   if (change) throw new SourceChanged(change.reason)
 }
 
-/** A rewrite that changed no value is not to be taken for part of a later change. */
+/** Stores the current shape, so that a rewrite that changed no value is not attributed to a later change. */
 export async function keepShape(
   { gate, tables }: Replication,
   parts: TargetParts,
   target: Target,
   described: MappedTable,
 ): Promise<void> {
-  const { shape: now } = wantedTarget(parts, described, target.stored)
+  const { shape: now } = desiredTarget(parts, described, target.stored)
   const before = target.stored.shape
   const sources = new Map(now.columns.map(({ number, source }) => [number, source]))
   await gate.run(async () => {
@@ -58,7 +58,7 @@ export async function keepShape(
         const source = sources.get(column.number)
         return source ? { ...column, source } : column
       }),
-      // Columns that are new are not filled yet.
+      // New columns are not filled yet.
       shape: { ...now.shape, lastColumnNumber: shape?.lastColumnNumber ?? now.shape.lastColumnNumber },
     }
     if (isDeepStrictEqual(kept, { columns, shape })) return

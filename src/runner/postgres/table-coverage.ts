@@ -1,5 +1,7 @@
-// Whether a table has had all changes of its source since it was loaded, by the catalog of the source.
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+// Detects from the source catalog whether a table has missed changes since it was loaded.
+
+import type { StoredTable } from '../../progress/tables/stored-table.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import {
   coverageLoss,
   coverageText,
@@ -8,13 +10,12 @@ import {
   parseCoverage,
 } from '../../sources/postgres/postgres-coverage.ts'
 import type { DescribedSource, DescribedTable, ReplicationNames } from '../../sources/postgres/postgres-describe.ts'
+import { plainName, tableName } from '../../sources/postgres/postgres-names.ts'
 import { isFoundByPrimaryKey } from '../../sources/postgres/postgres-tables.ts'
-import { plainName, tableName } from '../../sources/postgres/postgres-words.ts'
 import { ProbeFailure, SourceChanged } from '../../sources/source.ts'
 import { replicationName } from './names.ts'
 import type { Replication } from './replication.ts'
 import { isCopy, isLogTable } from './table-plan.ts'
-import type { StoredTable } from './table-store.ts'
 
 export function replicationNames({ source, parts: { pipe } }: Pick<Replication, 'source' | 'parts'>): ReplicationNames {
   const { replicationSlotName, publicationName } = source.settings
@@ -26,14 +27,14 @@ export function coverageOf({ coverage }: DescribedTable): string | null {
   return coverage ? coverageText(coverage) : null
 }
 
-/** As the source numbers it: one that was dropped and created again has another. */
+/** OID of the publication: a recreated one has another. */
 export function publicationIdOf({ tables }: DescribedSource, publication: string): string {
   const version = tables[0]?.coverage?.publication
   if (!version) throw new SourceChanged(`the publication ${plainName(publication)} does not exist any more`)
   return version.split('/')[0]!
 }
 
-/** Why changes are missing in the table, as a clause; undefined when none are, or when nobody knows. */
+/** Why changes are missing in the table, as a clause; undefined when none are missing or it is not known. */
 export function lossOf(
   replication: Pick<Replication, 'source' | 'parts'>,
   described: DescribedTable,
@@ -67,7 +68,7 @@ function findLoss(
   })
 }
 
-/** Before the publication is repaired, which can leave it as it was before somebody changed it. */
+/** Runs before the publication is repaired, because the repair can hide that it was changed. */
 export async function recordUnpublished(replication: Replication, { tables }: DescribedSource): Promise<void> {
   await loseCoverage(replication, 'unpublished', (mapping, stored) => {
     const described = tables.find((table) => table.mapping === mapping)
@@ -75,14 +76,14 @@ export async function recordUnpublished(replication: Replication, { tables }: De
   })
 }
 
-/** What the user has to mend may have kept changes out of the log: they are missing when it is mended. */
+/** A setup error may have kept changes out of the log. They are still missing after the user fixes it. */
 export async function recordUnfollowed(
   { source, parts: { tables } }: Pick<Replication, 'source' | 'parts'>,
   error: unknown,
 ): Promise<void> {
   if (!(error instanceof ProbeFailure) || error.code !== 'not_set_up' || !error.mappings) return
   const concerned = new Set(error.mappings.map((index) => source.tableMappings[index]))
-  // Not those of the session, which may have ended.
+  // Not the tables of the session, which may have ended.
   await loseCoverage({ source, tables }, 'interrupted', (mapping) => concerned.has(mapping))
 }
 

@@ -1,25 +1,25 @@
-// Which tables a postgres pipe fills, from what its mappings say and what it has filled so far. A table that is to be loaded again
-// is loaded beside the one that is there, which stays as it is until the new one takes its place.
+// Plans which tables a postgres pipe fills, from its mappings and the stored tables. A reload fills a shadow table; the existing table
+// stays until the two are swapped.
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { StoredTable } from '../../progress/tables/stored-table.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import { shadowName } from './names.ts'
-import type { StoredTable } from './table-store.ts'
 
 export interface TablePlan {
-  /** Filled by these mappings. */
+  /** Tables to fill, with their mappings. */
   filled: {
     mapping: TableMapping
     stored: StoredTable
     isNew: boolean
-    /** What is planned is not what is stored. */
+    /** The plan differs from what is stored. */
     isChanged: boolean
-    /** Of a new shadow: whether it looks like the table whose place it takes. */
+    /** Of a new shadow: create it like the table that it replaces. */
     like: boolean
   }[]
-  /** Not filled any more; the table of the engine stays, unless it is a shadow. */
+  /** No longer filled. The table stays in the engine, unless it is a shadow. */
   removed: StoredTable[]
-  /** Kept as they are until others take their place, without the changes that come meanwhile. */
+  /** Tables that stay until they are replaced, and get no more changes. */
   idle: StoredTable[]
 }
 
@@ -27,22 +27,22 @@ export interface TablePlanParts {
   mappings: TableMapping[]
   stored: StoredTable[]
   mode: 'cdc' | 'snapshot' | 'cdc_only'
-  /** Of the table that has the name now. */
+  /** OID of the table that has this name now. */
   sourceIdOf(mapping: TableMapping): string
-  /** Its ranges are by where rows lie, or their rows cannot be told apart: a load that goes on later may miss rows or have them twice. */
+  /** The table has no primary key: a load that resumes may miss or repeat rows. */
   isWithoutKey(mapping: TableMapping): boolean
   coverageOf(mapping: TableMapping): string | null
-  /** Whether changes are missing in a table since it was loaded. */
+  /** Whether a table has missed changes since it was loaded. */
   lacksChanges(mapping: TableMapping, table: StoredTable): boolean
-  /** What has changed at the source so that the table must be loaded again. */
+  /** A change at the source that needs a reload. */
   findChange(mapping: TableMapping, table: StoredTable): TableChange | undefined
-  /** When everything was last asked to be loaded again. */
+  /** Time of the last request to reload everything. */
   reloadRequestedAt: string | null
   newId(): string
 }
 
 export interface TableChange {
-  /** A table of the engine that holds what was loaded before can hold it as it is now. */
+  /** The existing table of the engine can hold the rows as they are now. */
   isSameType: boolean
 }
 
@@ -64,14 +64,14 @@ export function planTables(parts: TablePlanParts): TablePlan {
   const idle: StoredTable[] = []
   const keep = (mapping: TableMapping, table: StoredTable, change: Partial<StoredTable> = {}): void => {
     kept.add(table)
-    // One that lacks changes keeps what shows that, until the load that brings them has taken its place.
+    // A table that lacks changes keeps its old coverage, which shows the loss, until it is replaced.
     const coverage = mode === 'cdc' && lacksChanges(mapping, table) ? table.coverage : coverageOf(mapping)
     const planned = { ...table, ...change, sourceId: sourceIdOf(mapping), coverage }
     filled.push({ mapping, stored: planned, isNew: false, isChanged: !isDeepStrictEqual(planned, table), like: false })
   }
   const isOf = (mapping: TableMapping, table: StoredTable): boolean =>
     table.mappingDigest === mappingDigest(mapping) && isOfSource(mapping, table)
-  // What an older version has loaded is taken for what has the name.
+  // Tables stored by an older version have no source id: assume that it is the table with this name.
   const isOfSource = (mapping: TableMapping, { sourceId }: StoredTable): boolean =>
     sourceId === null || sourceId === sourceIdOf(mapping)
   const add = (mapping: TableMapping, present?: StoredTable): void => {
@@ -81,8 +81,8 @@ export function planTables(parts: TablePlanParts): TablePlan {
     filled.push({ mapping, stored: present ? asShadow(stored) : stored, isNew: true, isChanged: true, like })
   }
   for (const mapping of mappings) {
-    // Of a log table, what the stream has brought and what is loaded now could not be told apart; without a stream, rows that a range
-    // has now and another one had before.
+    // An interrupted load starts over: a log table would have rows from both load and stream, and a load without a key
+    // could have a row in two ranges.
     const isCutShort = ({ phase, beginLsn }: StoredTable): boolean =>
       phase === 'snapshot' && beginLsn !== null && (mode === 'cdc' ? isLogTable(mapping) : isWithoutKey(mapping))
     const isOfMapping = (table: StoredTable): boolean =>
@@ -92,18 +92,18 @@ export function planTables(parts: TablePlanParts): TablePlan {
     const isOfRequest = (table: StoredTable): boolean =>
       isOfMapping(table) && table.reloadRequestedAt === reloadRequestedAt && !lacksChanges(mapping, table)
     if (!present) {
-      // A shadow is alone when the table whose place it takes was filled by a mapping that is gone.
+      // A shadow is alone when the mapping of the table that it replaces was removed.
       if (shadow && isOfRequest(shadow)) keep(mapping, shadow)
       else add(mapping)
       continue
     }
-    // Also when it is not filled any more: what is in it is there until the new one takes its place.
+    // Also when it is no longer filled: its rows stay until it is replaced.
     kept.add(present)
-    // Without a load there is nothing to fill beside it.
+    // Without a load there is no shadow.
     if (mode === 'cdc_only') {
       const { sourceSchemaName, sourceTable } = mapping
       const isSame = present.sourceSchemaName === sourceSchemaName && present.sourceTable === sourceTable
-      // Columns of another table are not those of this one under other names.
+      // Columns of another source table are not renamed columns of this one.
       const columns = isSame && isOfSource(mapping, present) ? present.columns : []
       const change = {
         mappingDigest: mappingDigest(mapping),
@@ -115,14 +115,14 @@ export function planTables(parts: TablePlanParts): TablePlan {
       keep(mapping, present, change)
       continue
     }
-    // Another table has the name of its source. What the log table has stays.
+    // Another source table has the name now. A log table keeps its rows.
     const isKept = mode === 'cdc' && !isCopy(mapping) && present.phase === 'following'
     const isOfNamesake = present.mappingDigest === mappingDigest(mapping) && !isOfSource(mapping, present)
     if (isKept && isOfNamesake && present.reloadRequestedAt === reloadRequestedAt) {
       keep(mapping, present, { columns: [] })
       continue
     }
-    // What is not loaded yet and is to be loaded anew need not be loaded at all.
+    // A table that is not loaded yet and must be reloaded is not loaded first.
     const isLoaded = present.phase === 'following'
     if (isOfRequest(present) || (isOfMapping(present) && isLoaded)) keep(mapping, present)
     else idle.push(present)
@@ -132,12 +132,12 @@ export function planTables(parts: TablePlanParts): TablePlan {
   return { filled, removed: stored.filter((table) => !kept.has(table)), idle }
 }
 
-/** Has a row for each change: nothing makes one of two rows with the same key. */
+/** Has one row per change: rows with the same key are not merged. */
 export function isLogTable({ tableEngine }: TableMapping): boolean {
   return tableEngine === 'MergeTree'
 }
 
-/** Its rows are what the source has now, so that another load can take its place. Others keep what has come, change by change. */
+/** Its rows are those of the source, so a reload can replace it. Other tables keep every change. */
 export function isCopy({ tableEngine }: TableMapping): boolean {
   return tableEngine === 'ReplacingMergeTree'
 }
@@ -175,7 +175,7 @@ function newTable(
   }
 }
 
-/** Filled beside the table that it is meant for, whose place it takes when it is loaded. */
+/** A shadow is filled beside the target table and swapped with it when it is loaded. */
 export function asShadow(table: StoredTable): StoredTable {
   return { ...table, targetTable: shadowName(table.targetTable), replaces: table.targetTable }
 }

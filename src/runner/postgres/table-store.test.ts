@@ -1,16 +1,18 @@
-// What a postgres pipe keeps of its tables, in both databases and in the memory that other tests use.
+// TableStore in both databases, and the in-memory one that other tests use.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../../test/harness.ts'
-import { leastPipes, serviceOfPipes } from '../../../test/pipes.ts'
+import { leastPipes, serviceOfPipes } from '../../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../../test/harness/test-app.ts'
 import { MemoryTables } from '../../../test/runner-world/memory-tables.ts'
+import type { CounterChanges } from '../../progress/pipe-counters.ts'
 import type { WorkerLease } from '../../progress/store.ts'
+import type { StoredTable } from '../../progress/tables/stored-table.ts'
 import { StoreFailure } from '../classify-failure.ts'
 import { zeroCounters } from '../counters.ts'
-import { type CounterChanges, LeaseLost } from '../worker.ts'
+import { LeaseLost } from '../worker.ts'
 import { guardTables } from './guard-tables.ts'
 import { makeTableStore } from './make-table-store.ts'
-import type { StoredTable, TableStore } from './table-store.ts'
+import type { TableStore } from './table-store.ts'
 
 const orders: StoredTable = {
   targetTable: 'orders',
@@ -37,21 +39,21 @@ const orders: StoredTable = {
   loadEndedAt: null,
 }
 const shadow: StoredTable = { ...orders, targetTable: 'orders_penstock_resync', replaces: 'orders', loadId: 'load-2' }
-const figures: CounterChanges = { ...zeroCounters, rowsRead: 10, bytesRead: 100, rowsWritten: 10, inserts: 1 }
+const counters: CounterChanges = { ...zeroCounters, rowsRead: 10, bytesRead: 100, rowsWritten: 10, inserts: 1 }
 
 /** Several, in several statements, and not in order. */
 const manyRanges = Array.from({ length: 61 }, (_, index) => ({ number: 60 - index, range: `{"from":${60 - index}}` }))
 
 interface Kept {
-  /** As the worker that has the place, or had it, sees it. */
+  /** Store of a worker that has or had the lease. */
   store: TableStore
-  /** Takes the place. */
+  /** Takes over the lease. */
   succeed(): Promise<TableStore>
-  figures(): Promise<{ rowsRead: number; inserts: number }>
+  counters(): Promise<{ rowsRead: number; inserts: number }>
 }
 
 function keeps(makeKept: () => Promise<Kept>): void {
-  it('what was saved, and what is saved in its place', async () => {
+  it('what was saved, and what replaces it', async () => {
     const { store } = await makeKept()
     assert.deepEqual(await store.listTables(), [])
     await store.saveTable(shadow)
@@ -92,7 +94,7 @@ function keeps(makeKept: () => Promise<Kept>): void {
     assert.ok(Math.abs(Date.parse(planned!.loadStartedAt!) - Date.now()) < 60_000)
     const { rowsEstimated, rangeCount, rangesDone, rowsLoaded, loadEndedAt } = planned!
     assert.deepEqual([rowsEstimated, rangeCount, rangesDone, rowsLoaded, loadEndedAt], [6_100_000, 61, 0, 0, null])
-    for (const number of [3, 0]) await store.finishRange('orders', { number, rows: 10, figures })
+    for (const number of [3, 0]) await store.finishRange('orders', { number, rows: 10, counters })
     assert.equal((await store.listRanges('orders')).length, 59)
     const odd = [{ number: 0, range: '"a\0\ud800' }]
     await store.planLoad('orders', { ranges: odd, rowsEstimated: null })
@@ -104,21 +106,21 @@ function keeps(makeKept: () => Promise<Kept>): void {
   })
 
   it('what was counted of a range, once', async () => {
-    const { store, figures: counted } = await makeKept()
+    const { store, counters: counted } = await makeKept()
     await store.saveTable(orders)
     await store.planLoad('orders', { ranges: manyRanges, rowsEstimated: null })
-    for (const number of [1, 1, 2]) await store.finishRange('orders', { number, rows: 10, figures })
+    for (const number of [1, 1, 2]) await store.finishRange('orders', { number, rows: 10, counters })
     const [table] = await store.listTables()
     assert.deepEqual([table!.rowsLoaded, table!.rangesDone, table!.rangeCount], [20, 2, 61])
     const { rowsRead, inserts } = await counted()
     assert.deepEqual([rowsRead, inserts], [20, 2])
   })
 
-  it('what was counted of a load, though somebody who does not know it saves the table', async () => {
+  it('the counts of a load when the table is saved without them', async () => {
     const { store } = await makeKept()
     await store.saveTable(orders)
     await store.planLoad('orders', { ranges: manyRanges, rowsEstimated: 600 })
-    await store.finishRange('orders', { number: 1, rows: 10, figures })
+    await store.finishRange('orders', { number: 1, rows: 10, counters })
     const [loaded] = await store.listTables()
     await store.saveTable({ ...orders, beginLsn: '0/1', phase: 'following', loadEndedAt: '2026-11-02T11:00:00.000Z' })
     const following = { beginLsn: '0/1', phase: 'following', loadEndedAt: '2026-11-02T11:00:00.000Z' }
@@ -129,13 +131,13 @@ function keeps(makeKept: () => Promise<Kept>): void {
     assert.equal((await store.listRanges('orders')).length, 60)
   })
 
-  it('a shadow in the place of the table that it replaces', async () => {
+  it('a shadow instead of the table that it replaces', async () => {
     const { store } = await makeKept()
     await store.saveTable(orders)
     await store.planLoad('orders', { ranges: manyRanges, rowsEstimated: null })
     await store.saveTable({ ...shadow, phase: 'swapping', beginLsn: '0/2' })
     await store.planLoad('orders_penstock_resync', { ranges: manyRanges.slice(0, 1), rowsEstimated: 10 })
-    await store.finishRange('orders_penstock_resync', { number: 60, rows: 10, figures })
+    await store.finishRange('orders_penstock_resync', { number: 60, rows: 10, counters })
     for (let twice = 0; twice < 2; twice++) await store.finishSwap('orders_penstock_resync')
     const [table, ...others] = await store.listTables()
     assert.deepEqual(others, [])
@@ -154,12 +156,12 @@ function keeps(makeKept: () => Promise<Kept>): void {
       rangesDone: 1,
     })
     assert.deepEqual(await store.listRanges('orders'), [])
-    // The table of a mapping is no shadow.
+    // The table of a mapping is not a shadow.
     await store.finishSwap('orders')
     assert.equal((await store.listTables()).length, 1)
   })
 
-  it('nothing of a worker that has lost its place', async () => {
+  it('nothing of a worker that has lost its lease', async () => {
     const { store, succeed } = await makeKept()
     await store.saveTable(orders)
     await store.planLoad('orders', { ranges: manyRanges, rowsEstimated: null })
@@ -169,13 +171,13 @@ function keeps(makeKept: () => Promise<Kept>): void {
       () => store.saveTable(shadow),
       () => store.removeTable('orders'),
       () => store.planLoad('orders', { ranges: [], rowsEstimated: null }),
-      () => store.finishRange('orders', { number: 1, rows: 10, figures }),
+      () => store.finishRange('orders', { number: 1, rows: 10, counters }),
       () => store.finishSwap('orders_penstock_resync'),
     ]
     for (const write of writes) await assert.rejects(write, LeaseLost)
     assert.deepEqual(await successor.listTables(), before)
     assert.equal((await successor.listRanges('orders')).length, 61)
-    await successor.finishRange('orders', { number: 1, rows: 10, figures })
+    await successor.finishRange('orders', { number: 1, rows: 10, counters })
     assert.equal((await successor.listTables())[0]!.rangesDone, 1)
   })
 }
@@ -186,7 +188,7 @@ describe('the tables of a pipe in memory keep', () => {
     return {
       store: tables.of({ epoch: 1 }),
       succeed: async () => tables.of({ epoch: 2 }),
-      figures: async () => tables.figures,
+      counters: async () => tables.counters,
     }
   })
 })
@@ -201,15 +203,15 @@ onBothDatabases('the tables of a pipe keep', (app) => {
       const [now, expiresAt] = [nowMs, nowMs + 15_000].map((ms) => new Date(ms).toISOString()) as [string, string]
       const claim = { organizationId, pipeId, runnerId, now, expiresAt, limit: 1 }
       const { epoch } = await database.write('claimWorkers', claim, organizationId)
-      const place: WorkerLease = { organizationId, pipeId, slot: 0, epoch }
-      return makeTableStore(database, place)
+      const lease: WorkerLease = { organizationId, pipeId, workerIndex: 0, epoch }
+      return makeTableStore(database, lease)
     }
     return {
       ...service,
       pipeId,
       store: await take('one', 0),
       succeed: () => take('another', 20_000),
-      figures: async () => {
+      counters: async () => {
         const [row] = await app().query<{ rows_read: number; inserts: number }>(
           `SELECT rows_read, inserts FROM pipe_figures WHERE pipe_id = '${pipeId}'`,
         )
@@ -233,14 +235,14 @@ onBothDatabases('the tables of a pipe keep', (app) => {
 })
 
 describe('guarded tables', () => {
-  it('fail as the store of a worker does, and ask nothing once all has ended', async () => {
+  it('fail as the store of a worker does, and make no calls after the end', async () => {
     const tables = new MemoryTables()
     const store = tables.of({ epoch: 1 })
     const ending = new AbortController()
     const guarded = guardTables(store, ending.signal)
     await guarded.saveTable(orders)
     await guarded.planLoad('orders', { ranges: manyRanges, rowsEstimated: null })
-    await guarded.finishRange('orders', { number: 0, rows: 1, figures })
+    await guarded.finishRange('orders', { number: 0, rows: 1, counters })
     assert.equal((await guarded.listRanges('orders')).length, 60)
     await assert.rejects(guarded.planLoad('nothing', { ranges: [], rowsEstimated: null }), StoreFailure)
     await guarded.saveTable(shadow)

@@ -1,18 +1,18 @@
-// One table of the engine that is filled from one table of PostgreSQL: what it looks like, and the sink of its rows.
+// A ClickHouse table that is filled from one PostgreSQL table: its columns, key and sink.
 import { isDeepStrictEqual } from 'node:util'
 import type { EngineColumn, EngineTable, Sink } from '../../engine/engine.ts'
 import { EngineError } from '../../engine/engine.ts'
 import type { ReplicaTables } from '../../engine/replica-tables.ts'
 import { fullName } from '../../engine/side-tables.ts'
 import { addColumnStatement } from '../../engine/table-statements.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { StoredColumn, StoredShape, StoredTable } from '../../progress/tables/stored-table.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { FoundColumn } from '../../sources/postgres/postgres-columns.ts'
 import { parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { isFoundByPrimaryKey, type MappedTable, sortingKeyOf } from '../../sources/postgres/postgres-tables.ts'
 import { deletedColumn, versionColumn } from './names.ts'
 import { type SourceShape, sourceShapeOf } from './source-shape.ts'
 import { isLogTable } from './table-plan.ts'
-import type { StoredColumn, StoredShape, StoredTable } from './table-store.ts'
 import { type ColumnValues, columnValues } from './values.ts'
 
 export interface TargetColumn extends Pick<FoundColumn, 'name' | 'typeId' | 'modifier'> {
@@ -21,7 +21,7 @@ export interface TargetColumn extends Pick<FoundColumn, 'name' | 'typeId' | 'mod
 
 export interface Target {
   stored: StoredTable
-  /** Changes that were committed before are in the load; 0n until that is known. */
+  /** Changes committed before this LSN are in the load; 0n until it is known. */
   beginLsn: bigint
   mapping: TableMapping
   table: EngineTable
@@ -29,11 +29,11 @@ export interface Target {
   /** The sorting key. */
   keyColumns: string[]
   /**
-   * Only of a partitioned table whose changes must come with the whole row as it was: columns that are never NULL there. A partition
-   * with another replica identity leaves them out, and the log does not say so.
+   * Only for a partitioned table whose changes must have the whole old row: its NOT NULL columns. A partition with another replica
+   * identity leaves them out without a sign in the log.
    */
   wholeRowColumns: string[] | undefined
-  /** Ids of the tables that its source is a partition of. */
+  /** OIDs of the tables that its source is a partition of. */
   ancestors: string[]
   sink: Sink
 }
@@ -45,17 +45,17 @@ export interface TargetParts {
   signal: AbortSignal
 }
 
-/** What the target has to be for the source as it is now. */
-export interface WantedTarget {
+/** Columns and shape that the target needs for the current source. */
+export interface DesiredTarget {
   columns: TargetColumn[]
   shape: SourceShape
 }
 
-export function wantedTarget(
+export function desiredTarget(
   { engine, allowNullableColumns }: Pick<TargetParts, 'engine' | 'allowNullableColumns'>,
   described: MappedTable,
   stored: Pick<StoredTable, 'columns'>,
-): WantedTarget {
+): DesiredTarget {
   const keys = new Set(sortingKeyOf(described))
   const types = new Map(stored.columns.map(({ name, type }) => [name, type]))
   const columns = described.columns.map(({ name, type, isNotNull, typeId, modifier }): TargetColumn => {
@@ -64,7 +64,7 @@ export function wantedTarget(
         { name, type, isNotNull: !mayBeNull, isKey: keys.has(name) },
         { allowNullableColumns, abilities: engine.abilities },
       )
-    // One that has become NOT NULL stays Nullable: it holds all values, and those of before.
+    // A column that became NOT NULL stays Nullable, for its old values.
     const values = [valuesWith(!isNotNull), valuesWith(true)].find((one) => one.type === types.get(name))
     return { name, typeId, modifier, values: values ?? valuesWith(!isNotNull) }
   })
@@ -75,14 +75,14 @@ export function wantedTarget(
   return { columns, shape }
 }
 
-/** Makes the table of the engine ready. Rejects with an EngineError. */
+/** Creates or adapts the table of the engine. Rejects with an EngineError. */
 export async function openTarget(parts: TargetParts, described: MappedTable, stored: StoredTable): Promise<Target> {
   const { engine, database, signal } = parts
   const { mapping } = described
-  const { columns, shape } = wantedTarget(parts, described, stored)
+  const { columns, shape } = desiredTarget(parts, described, stored)
   const keyColumns = shape.shape.sortingKey
-  const place = { database, table: stored.targetTable, ...(stored.replaces ? { errorsFor: stored.replaces } : {}) }
-  const table = engineTable(place, mapping, columns, keyColumns)
+  const ref = { database, table: stored.targetTable, ...(stored.replaces ? { errorsFor: stored.replaces } : {}) }
+  const table = engineTable(ref, mapping, columns, keyColumns)
   const there = stored.columns.length === 0 ? [] : await engine.listColumns(table, signal)
   if (there.length > 0) {
     checkRenamed(engine, table, stored.columns, { now: shape.columns, there })
@@ -110,7 +110,7 @@ function wholeRowColumnsOf(described: MappedTable): string[] | undefined {
 }
 
 function engineTable(
-  place: Pick<EngineTable, 'database' | 'table' | 'errorsFor'>,
+  ref: Pick<EngineTable, 'database' | 'table' | 'errorsFor'>,
   { tableEngine }: TableMapping,
   columns: TargetColumn[],
   keyColumns: string[],
@@ -121,7 +121,7 @@ function engineTable(
   ]
   const isReplacing = tableEngine === 'ReplacingMergeTree'
   return {
-    ...place,
+    ...ref,
     columns: [...columns.map(({ name, values }) => ({ name, type: values.type })), ...own],
     definition: {
       engine: { type: tableEngine, ...(isReplacing ? { versionColumnId: versionColumn } : {}) },
@@ -131,13 +131,13 @@ function engineTable(
 }
 
 interface ColumnsNow {
-  /** Those of the source. */
+  /** In the source. */
   now: StoredColumn[]
-  /** Those of the table in the engine. */
+  /** In the table of the engine. */
   there: EngineColumn[]
 }
 
-/** A column that is renamed looks like a new one: what was in it would stay under the old name. */
+/** A renamed column looks like a new one: its values would stay under the old name. */
 function checkRenamed(
   engine: ReplicaTables,
   table: EngineTable,
@@ -156,7 +156,7 @@ function checkRenamed(
   throw new EngineError('user', `${what}; run ${engine.renameStatement(table, known, open)}`)
 }
 
-/** One that is gone from the engine would be added again, without the values that it had. */
+/** A column that was dropped from the engine would be added again without its values. */
 function checkDropped(table: EngineTable, before: StoredColumn[], { now, there }: ColumnsNow): void {
   const present = new Set(there.map(({ name }) => name))
   const dropped = now.find(({ name, number }) => {
@@ -170,7 +170,7 @@ function checkDropped(table: EngineTable, before: StoredColumn[], { now, there }
   )
 }
 
-/** By another key, rows would replace others than those that they are versions of. */
+/** With another sorting key, rows would replace the wrong rows. */
 function checkKey(table: EngineTable, mapping: TableMapping, before: StoredShape | null, now: StoredShape): void {
   const isSame = before === null || isDeepStrictEqual(before.sortingKey, now.sortingKey)
   if (isSame || mapping.tableEngine !== 'ReplacingMergeTree') return

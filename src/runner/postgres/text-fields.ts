@@ -1,4 +1,4 @@
-// Fields of TabSeparated as the COPY of PostgreSQL writes them. The engine reads them, too.
+// Reads fields of COPY's text format, which ClickHouse reads as TabSeparated.
 import type { Buffer } from 'node:buffer'
 import type { FieldOutput } from './field-output.ts'
 
@@ -14,13 +14,13 @@ export function isNullField(bytes: Buffer, start: number, end: number): boolean 
   return end - start === 2 && bytes[start] === backslash && bytes[start + 1] === letterN
 }
 
-/** By what stands after a backslash: the byte that is meant; of all others it is the one that stands there. */
+/** The byte that an escaped letter stands for; other letters stand for themselves. */
 const meant = Uint8Array.from({ length: 256 }, (_, byte) => byte)
 for (const [letter, byte] of Object.entries({ b: 0x08, t: tab, n: newline, v: 0x0b, f: 0x0c, r: 0x0d })) {
   meant[letter.charCodeAt(0)] = byte
 }
 
-/** What a field stands for; written over what `out` had. */
+/** The value of a field. Overwrites the contents of `out`. */
 export function unescapeField(bytes: Buffer, start: number, end: number, out: FieldOutput): Buffer {
   out.backTo(0)
   for (let at = start; at < end; at++) {

@@ -1,15 +1,15 @@
-// Whether the log of the source still is the one that was read. A server that was restored, or a standby that was promoted, writes on
-// from an earlier LSN, on another timeline: what was read beyond that LSN is not in its tables.
+// Detects that the source is on another timeline. A restored server or a promoted standby continues from an earlier LSN: what was read
+// beyond it is not in its tables.
 import { type PostgresLink, parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { timelinePartition } from './names.ts'
 import type { Replication } from './replication.ts'
 import { LogLost } from './stream.ts'
 
-/** Stands for that of a log that was lost: everything is loaded again from the one that there is. */
+/** Stored after WAL was lost: the reload accepts any timeline. */
 export const unknownTimeline = '0'
 
-/** Throws LogLost when the log does not have what was read up to `durable`, or what a load has seen. */
-export async function keepTimeline(
+/** Throws LogLost when the log does not have everything up to `durable` and up to the snapshots of the loads. */
+export async function checkTimeline(
   { store, tables }: Pick<Replication, 'store' | 'tables'>,
   wal: PostgresLink,
   durable: bigint,
@@ -17,7 +17,7 @@ export async function keepTimeline(
   const [system] = await wal.query('IDENTIFY_SYSTEM')
   const [, timeline = '', end = ''] = system?.map((value) => value ?? '') ?? []
   const request = await tables.findReloadRequest()
-  // Those of an earlier request are replaced as soon as they are loaded again.
+  // Tables of an earlier reload request will be replaced by the reload.
   const loaded = (await tables.listTables()).filter(({ reloadRequestedAt }) => reloadRequestedAt === request)
   const begins = loaded.map(({ beginLsn }) => (beginLsn === null ? 0n : parseLsn(beginLsn)))
   const read = [durable, ...begins].reduce((one, other) => (one > other ? one : other))
@@ -29,7 +29,7 @@ export async function keepTimeline(
   await store.setPositions([{ partition: timelinePartition, position: timeline }])
 }
 
-/** Where the other timeline was left; 0n when this one does not descend from it. */
+/** LSN of the switch from the other timeline; 0n when this one does not descend from it. */
 async function findSwitch(wal: PostgresLink, timeline: string, other: string): Promise<bigint> {
   // The first timeline has no history.
   if (Number(timeline) <= Number(other)) return 0n

@@ -1,10 +1,10 @@
-// Dates and times within what the types of the engine reach. Years have four digits where PostgreSQL prints them, except those that
-// are far beyond what the engine reaches.
+// Clamps dates and timestamps to the range of the ClickHouse types. PostgreSQL prints years with four digits, except those far outside
+// of that range.
 import { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import type { ScalarValues, WriteValue } from './values.ts'
 
-type MomentValues = Pick<ScalarValues, 'expression' | 'defaultText' | 'write'>
+type TimestampValues = Pick<ScalarValues, 'expression' | 'defaultText' | 'write'>
 
 interface Limits {
   earliest: Buffer
@@ -13,12 +13,12 @@ interface Limits {
 
 const [firstYear, lastYear] = [1900, 2299]
 const [firstDay, lastDay] = [`${firstYear}-01-01`, `${lastYear}-12-31`]
-const [firstMoment, lastMoment] = [`${firstDay} 00:00:00`, `${lastDay} 23:59:59.999999`]
+const [earliestTimestamp, latestTimestamp] = [`${firstDay} 00:00:00`, `${lastDay} 23:59:59.999999`]
 const dates: Limits = { earliest: Buffer.from(firstDay), latest: Buffer.from(lastDay) }
-const timestamps: Limits = { earliest: Buffer.from(firstMoment), latest: Buffer.from(lastMoment) }
+const timestamps: Limits = { earliest: Buffer.from(earliestTimestamp), latest: Buffer.from(latestTimestamp) }
 
-/** Of an engine that has types for them. Undefined of types that are neither dates nor timestamps. */
-export function findMomentValues(name: string): MomentValues | undefined {
+/** For an engine with date and timestamp types. Undefined for other types. */
+export function findTimestampValues(name: string): TimestampValues | undefined {
   switch (name) {
     case 'date':
       return {
@@ -46,9 +46,9 @@ export function findMomentValues(name: string): MomentValues | undefined {
 const defaultTimestamp = "'1970-01-01 00:00:00'"
 
 const timestampExpression = (column: string): string =>
-  between(column, `'${firstMoment}'::timestamp`, `'${lastMoment}'::timestamp`)
+  between(column, `'${earliestTimestamp}'::timestamp`, `'${latestTimestamp}'::timestamp`)
 
-/** Not by GREATEST and LEAST, which make a value of NULL. */
+/** Not GREATEST and LEAST, which replace NULL by a limit. */
 function between(column: string, least: string, most: string): string {
   return `CASE WHEN ${column} < ${least} THEN ${least} WHEN ${column} > ${most} THEN ${most} ELSE ${column} END`
 }
@@ -59,7 +59,7 @@ function writeWithin(limits: Limits, ...[bytes, start, end, out]: Parameters<Wri
   else out.bytes(side < 0 ? limits.earliest : limits.latest)
 }
 
-/** Sessions are in UTC. */
+/** Sessions use UTC. */
 const offset = Buffer.from('+00')
 
 const writeInstant: WriteValue = (bytes, start, end, out) => {
@@ -78,7 +78,7 @@ const writeInstant: WriteValue = (bytes, start, end, out) => {
 const [minus, digit0, letterC, letterI] = [0x2d, 0x30, 0x43, 0x69]
 const yearDigits = 4
 
-/** Below 0: earlier than the engine reaches; above 0: later. */
+/** Below 0: before the range of the engine; above 0: after it. */
 function sideOf(bytes: Buffer, start: number, end: number): number {
   // `-infinity`, and `… BC`.
   if (bytes[start] === minus || bytes[end - 1] === letterC) return -1

@@ -1,4 +1,4 @@
-// Values of pgoutput as fields. What the engine makes of them, on both ways, is in test/real.
+// Values of pgoutput as fields. Tests of COPY and pgoutput with ClickHouse are in test/real.
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
@@ -71,7 +71,7 @@ describe('values of PostgreSQL', () => {
     assert.equal(field(valuesOf('numeric'), 'NaN'), 'NaN')
   })
 
-  it('are left as they are printed where the engine has but text for them', () => {
+  it('are text where the engine has no type for them', () => {
     for (const [name, printed] of [
       ['date', 'infinity'],
       ['timestamptz', '0044-03-15 12:00:00+00 BC'],
@@ -80,7 +80,7 @@ describe('values of PostgreSQL', () => {
     }
   })
 
-  it('are refused when a session is not set up as it must be', () => {
+  it('are rejected when the session has other settings', () => {
     assert.throws(() => field(valuesOf('timestamptz'), '2024-02-29 12:34:56+02'), Undecodable)
     assert.throws(() => field(valuesOf('bytea'), 'a\\001'), Undecodable)
   })
@@ -91,7 +91,7 @@ describe('values of PostgreSQL', () => {
     const again = new FieldOutput(1)
     fc.assert(
       fc.property(text, (bytes) => {
-        // COPY has no zero: no text of PostgreSQL has one.
+        // PostgreSQL text has no zero bytes.
         const source = Buffer.from(bytes.map((byte) => byte || 1))
         out.backTo(0)
         valuesOf('text').write(source, 0, source.length, out)

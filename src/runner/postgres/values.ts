@@ -1,17 +1,17 @@
-// What becomes of the values of a column on both ways to the engine: of those that COPY gives, by an expression of SQL, and of those
-// that pgoutput gives, here. Both ways must give the engine the same value.
+// Converts column values for the engine: values from COPY with a SQL expression, values from pgoutput here. Both must give the same
+// value.
 //
 //   boolean                     1 and 0
 //   integers, floats, oid       as printed; NaN and the infinities of floats as well, which the engine reads
-//   numeric(p, s)               as printed; NaN, for which a Decimal has no place, as NULL
-//   date, timestamp             as printed; what is outside of 1900 to 2299, before Christ or infinite, is the nearest that is not
+//   numeric(p, s)               as printed; NaN, which a Decimal cannot hold, as NULL
+//   date, timestamp             as printed; values outside of 1900 to 2299, BC or infinite are clamped
 //   timestamptz                 the same, in UTC and without the offset
 //   bytea                       the bytes
-//   arrays                      [1,2], ['a','b']; NULL within is the default where the elements are not Nullable, and an array that
-//                               is NULL is empty; one of several dimensions, or that does not count from 1, is refused
-//   everything that is String   as printed: the numbers, dates and times, too, for which the engine has no type
+//   arrays                      [1,2], ['a','b']; a NULL element is the default where elements are not Nullable; a NULL array is empty;
+//                               arrays with several dimensions or a lower bound other than 1 are rejected
+//   everything that is String   as printed, including numbers, dates and times for which the engine has no type
 //
-// What is NULL in a column that is not Nullable becomes the default of the type, by what the engine makes of \N.
+// ClickHouse reads \N in a column that is not Nullable as the default of its type.
 import type { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import {
@@ -25,23 +25,23 @@ import {
 import { makeArrayWriter } from './arrays.ts'
 import type { FieldOutput } from './field-output.ts'
 import { nullText } from './text-fields.ts'
-import { findMomentValues } from './timestamp-values.ts'
+import { findTimestampValues } from './timestamp-values.ts'
 
 export type { EngineAbilities }
 
-/** The bytes are those of a text that PostgreSQL prints. Throws Undecodable. */
+/** The bytes are a value in PostgreSQL's text format. Throws Undecodable. */
 export type WriteValue = (bytes: Buffer, start: number, end: number, out: FieldOutput) => void
 
 export interface ColumnValues {
-  /** The engine's. */
+  /** ClickHouse type. */
   type: string
-  /** The field that stands for NULL: the engine has no array that is NULL. */
+  /** Field for NULL; `[]` for arrays, which cannot be NULL in ClickHouse. */
   nullText: string
-  /** SQL that gives what COPY is to send for the column; the name of the column is quoted already. */
+  /** SQL expression for the column in COPY. */
   expression(quotedColumn: string): string
-  /** What COPY sends must go through `write`, too, and is unescaped before. */
+  /** Values from COPY must be unescaped and go through `write` too. */
   isRewritten: boolean
-  /** Writes a field of TabSeparated. NULL has no text and never comes here. */
+  /** Writes a TabSeparated field. Never called for NULL. */
   write: WriteValue
 }
 
@@ -58,13 +58,19 @@ export function columnValues(
       isNullable: options.allowNullableColumns,
       delimiter: delimiterOf(elements),
     })
-    return { type, nullText: '[]', expression: asItIs, isRewritten: true, write }
+    return { type, nullText: '[]', expression: unchanged, isRewritten: true, write }
   }
-  const { expression, isRewritten, hasNoPlace, write } = scalarValues(column.type, options.abilities)
-  return { type, nullText, expression, isRewritten, write: hasNoPlace ? orNull(hasNoPlace, write) : write }
+  const { expression, isRewritten, isUnrepresentable, write } = scalarValues(column.type, options.abilities)
+  return {
+    type,
+    nullText,
+    expression,
+    isRewritten,
+    write: isUnrepresentable ? orNull(isUnrepresentable, write) : write,
+  }
 }
 
-/** Why a row is refused; `reason` is that of a value. */
+/** Reason of a rejected row; `reason` is that of the value. */
 export function reasonOf(column: string, reason: string): string {
   return `the column ${JSON.stringify(column)}: ${reason}`
 }
@@ -73,11 +79,11 @@ function delimiterOf({ name, isBuiltIn, delimiter }: PostgresType): string {
   return delimiter ?? (isBuiltIn && name === 'box' ? ';' : ',')
 }
 
-export type HasNoPlace = (bytes: Buffer, start: number, end: number) => boolean
+export type IsUnrepresentable = (bytes: Buffer, start: number, end: number) => boolean
 
-function orNull(hasNoPlace: HasNoPlace, write: WriteValue): WriteValue {
+function orNull(isUnrepresentable: IsUnrepresentable, write: WriteValue): WriteValue {
   return (bytes, start, end, out) => {
-    if (hasNoPlace(bytes, start, end)) out.text(nullText)
+    if (isUnrepresentable(bytes, start, end)) out.text(nullText)
     else write(bytes, start, end, out)
   }
 }
@@ -86,21 +92,21 @@ function orNull(hasNoPlace: HasNoPlace, write: WriteValue): WriteValue {
 export interface ScalarValues {
   expression: ColumnValues['expression']
   isRewritten: boolean
-  /** In an array, its values stand between quotes. */
+  /** Values are quoted in an array. */
   isQuoted: boolean
-  /** What the engine makes of a NULL where there can be none, as it stands in an array. */
+  /** Default value of the type, as an array element. */
   defaultText: string
-  /** The engine's type cannot hold this value. */
-  hasNoPlace?: HasNoPlace
+  /** The ClickHouse type cannot hold this value. */
+  isUnrepresentable?: IsUnrepresentable
   write: WriteValue
-  /** In an array, where that is another. */
+  /** For array elements, when different from `write`. */
   writeElement?: WriteValue
 }
 
-const asItIs = (column: string): string => column
+const unchanged = (column: string): string => column
 
 const texts: ScalarValues = {
-  expression: asItIs,
+  expression: unchanged,
   isRewritten: false,
   isQuoted: true,
   defaultText: "''",
@@ -114,18 +120,18 @@ function scalarValues(type: PostgresType, abilities: EngineAbilities): ScalarVal
   if (scalarType(type, abilities) === 'String') return texts
   if (name === 'bool') {
     const truths = { ...numbers, expression: (column: string) => `${column}::int`, write: writeTruth }
-    // Not every ClickHouse reads a digit as a Bool in an array.
+    // Older ClickHouse does not read a digit as Bool in an array.
     return scalarType(type, abilities) === 'Bool'
       ? { ...truths, defaultText: 'false', writeElement: writeTruthWord }
       : truths
   }
   if (name === 'numeric') {
-    return { ...numbers, expression: (column) => `NULLIF(${column}, 'NaN')`, hasNoPlace: isNoNumber }
+    return { ...numbers, expression: (column) => `NULLIF(${column}, 'NaN')`, isUnrepresentable: isNoNumber }
   }
   if (name === 'uuid') return { ...texts, defaultText: "'00000000-0000-0000-0000-000000000000'" }
   if (name === 'float4' || name === 'float8') return { ...numbers, writeElement: writeFloatElement }
-  const moments = findMomentValues(name)
-  return moments ? { ...texts, ...moments } : numbers
+  const timestampValues = findTimestampValues(name)
+  return timestampValues ? { ...texts, ...timestampValues } : numbers
 }
 
 const writeTruthWord: WriteValue = (bytes, start, _end, out) => out.text(bytes[start] === letterT ? 'true' : 'false')
@@ -133,13 +139,13 @@ const writeTruth: WriteValue = (bytes, start, _end, out) => out.byte(bytes[start
 
 const [letterN, letterT, digit0, digit1, digit9, minus] = [0x4e, 0x74, 0x30, 0x31, 0x39, 0x2d]
 
-/** In an array, an engine of before takes the first letter of NaN for that of NULL. */
+/** In an array, older ClickHouse reads the N of NaN as the start of NULL. */
 const writeFloatElement: WriteValue = (bytes, start, end, out) => {
   if (bytes[start] === letterN) out.text('-nan')
   else out.escaped(bytes, start, end)
 }
 
-const isNoNumber: HasNoPlace = (bytes, start, end) => {
+const isNoNumber: IsUnrepresentable = (bytes, start, end) => {
   const at = bytes[start] === minus ? start + 1 : start
   return at >= end || bytes[at]! < digit0 || bytes[at]! > digit9
 }

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { makeFreshness } from './wal-freshness.ts'
 
-it('the log is delivered up to the moment at which its end was asked, when that end is reached', async () => {
+it('the log is delivered up to the time at which its end was queried, when that end is reached', async () => {
   const delivered: number[] = []
   let end: bigint | undefined = 100n
   const findEnd = async (): Promise<bigint> => end ?? Promise.reject(new Error('the source does not answer'))

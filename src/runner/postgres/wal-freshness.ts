@@ -1,14 +1,14 @@
-// Up to which moment the log of the source is delivered: where the log ends is asked now and then, and when everything up to there is
-// delivered, so is all that was committed before it was asked.
+// Time up to which the WAL of the source is delivered. The end of the WAL is queried from time to time. When everything up to it is
+// delivered, so is everything that was committed before the query.
 
 export interface WalFreshness {
-  /** To be called often, with the position up to which everything is delivered. */
+  /** Call often, with the LSN up to which everything is delivered. */
   look(acknowledged: bigint): void
 }
 
 export interface WalFreshnessParts {
   everyMs: number
-  /** Rejects when the source does not answer: then it is asked again later. */
+  /** After a rejection it is called again later. */
   findEnd(): Promise<bigint>
   delivered(untilMs: number): void
 }
@@ -33,7 +33,7 @@ export function makeFreshness({ everyMs, findEnd, delivered }: WalFreshnessParts
         delivered(mark.untilMs)
         mark = undefined
       }
-      // One that is not reached yet stays: a later one would be reached later.
+      // A mark that is not reached yet is kept: a newer one would be reached later.
       if (!mark && !isAsking && performance.now() - askedAtMs >= everyMs) void ask()
     },
   }

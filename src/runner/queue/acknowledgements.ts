@@ -1,31 +1,31 @@
-// Tells the queue of what is finished, and of nothing else, one telling after the other. What could not be told is told with the
-// next: until then the queue may only tell of it again.
+// Acknowledges finished objects to the queue, one call at a time. A failed acknowledgement is repeated with the next one; until then
+// the queue may deliver the message again.
 import { finishedPosition, type Positions, type SourceReader } from '../../sources/source.ts'
 
 export interface Acknowledgements {
-  tell(positions: Positions): Promise<void>
+  acknowledge(positions: Positions): Promise<void>
   settled(): Promise<void>
 }
 
 export function makeAcknowledgements(reader: SourceReader, finished: (partition: string) => void): Acknowledgements {
-  let untold: Positions = {}
+  let pending: Positions = {}
   let last: Promise<void> = Promise.resolve()
-  const tellAll = async (): Promise<void> => {
-    const told = untold
-    untold = {}
-    if (Object.keys(told).length === 0) return
-    await reader.acknowledge(told).catch(() => {
-      untold = { ...told, ...untold }
+  const acknowledgeAll = async (): Promise<void> => {
+    const sent = pending
+    pending = {}
+    if (Object.keys(sent).length === 0) return
+    await reader.acknowledge(sent).catch(() => {
+      pending = { ...sent, ...pending }
     })
   }
   return {
-    tell(positions) {
+    acknowledge(positions) {
       for (const [partition, position] of Object.entries(positions)) {
         if (position !== finishedPosition) continue
-        untold[partition] = position
+        pending[partition] = position
         finished(partition)
       }
-      last = last.then(tellAll)
+      last = last.then(acknowledgeAll)
       return last
     },
     settled: () => last,

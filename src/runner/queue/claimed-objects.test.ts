@@ -8,10 +8,10 @@ import { makeClaimedObjects } from './claimed-objects.ts'
 const { signal } = new AbortController()
 const partitionOf = (key: string): string => objectPartition({ key, etag: 'e' })
 
-/** Of which only some are there. */
+/** Only some of them exist. */
 function claimedOf(there: string[]) {
   let [openedCount, closedCount] = [0, 0]
-  const open: ReadableSource['open'] = async (_positions, _surroundings, selection) => {
+  const open: ReadableSource['open'] = async (_positions, _connectOptions, selection) => {
     openedCount++
     const left = Object.keys(selection?.until ?? {})
     return {
@@ -37,7 +37,7 @@ function claimedOf(there: string[]) {
 }
 
 describe('objects that were claimed before', () => {
-  it('are found as they are, and are read by a reader that stays open until nothing is read any more', async () => {
+  it('are found unchanged, and their reader stays open until close', async () => {
     const { claimed, openCount } = claimedOf(['a', 'c'])
     const found = await claimed.list(['a', 'b', 'c'].map(partitionOf))
     assert.deepEqual([...found.keys()], ['a', 'c'].map(partitionOf))
@@ -48,7 +48,7 @@ describe('objects that were claimed before', () => {
     assert.equal(openCount(), 0)
   })
 
-  it('leave no reader open when they are gone, however often they are looked for', async () => {
+  it('leave no reader open when they are missing, however often they are listed', async () => {
     const { claimed, openCount } = claimedOf([])
     for (let look = 0; look < 3; look++) {
       await assert.rejects(claimed.load(partitionOf('a')), { name: 'ProbeFailure', reason: /the object a was changed/ })

@@ -1,4 +1,4 @@
-// Objects that were claimed before, opened again exactly as they were claimed.
+// Opens objects claimed by an earlier attempt, in the version that was claimed.
 import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { finishedPosition, ProbeFailure, type SourceReader } from '../../sources/source.ts'
 import { type FoundObject, type RangeObjects, readSelected } from '../rebuild-objects.ts'
@@ -6,16 +6,16 @@ import type { Session } from '../session.ts'
 import { objectGivenUp } from './given-up.ts'
 
 export interface ClaimedObjects {
-  /** By partition. Those that are gone, or are another one by now, are missing. */
+  /** By partition, without objects that were deleted or changed. */
   list(partitions: string[]): Promise<Map<string, FoundObject>>
-  /** Rejects with a ProbeFailure that tells of the object when it is missing. */
+  /** Rejects with a ProbeFailure about the object when it is missing. */
   load(partition: string): Promise<FoundObject>
-  /** Nothing of what was found is read any more. */
+  /** Afterwards the objects cannot be read any more. */
   close(): Promise<void>
 }
 
 export function makeClaimedObjects({ parts, signal, stopping }: Session): ClaimedObjects {
-  /** Those that something was found with: it is read by them. */
+  /** Readers of the objects found so far. */
   const readers = new Set<SourceReader>()
 
   const close = async (reader: SourceReader): Promise<void> => {
@@ -50,7 +50,7 @@ export function makeClaimedObjects({ parts, signal, stopping }: Session): Claime
   }
 }
 
-/** Of ranges that are objects of their own. */
+/** For ranges that are one object each. */
 export function claimedRanges(session: Session): RangeObjects {
   const objects = makeClaimedObjects(session)
   return {

@@ -1,28 +1,27 @@
-// Reads on from a queue: claims what it tells of, loads what is this worker's, and has the queue forget what is finished.
+// Reads messages from a queue: claims their objects, loads those of this worker, and acknowledges finished ones.
 
 import type { ObjectEncoder } from '../../formats/encode/encoder.ts'
 import { countOf } from '../../lib/count-text.ts'
+import type { Claim, StoredPosition } from '../../progress/delivery.ts'
 import { versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { type Batch, EndOfInput, finishedPosition, type Positions, type SourceReader } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
-import type { StoredPosition } from '../delivery.ts'
 import type { Dispatch } from '../dispatch.ts'
 import { makeObjectLoader, type ObjectLoader } from '../object-loader.ts'
 import { dispatchObjects } from '../object-worker.ts'
-import type { Left } from '../recover.ts'
+import type { Recovered } from '../recover.ts'
 import type { Session } from '../session.ts'
-import type { Claim } from '../worker.ts'
 import { makeAcknowledgements } from './acknowledgements.ts'
 import type { ClaimedObjects } from './claimed-objects.ts'
 import { finishGivenUp, type GivenUp } from './given-up.ts'
-import type { Tries } from './object-trouble.ts'
-import { makeOthersObjects } from './others-objects.ts'
-import { makeQueueHand, type QueueHand } from './queue-hand.ts'
+import type { ObjectAttempts } from './object-failure.ts'
+import { makeObjectsInProgress, type ObjectsInProgress } from './objects-in-progress.ts'
+import { makeObjectsOfOtherWorkers } from './objects-of-other-workers.ts'
 
-/** What is claimed by one worker is loaded by no other: of large objects they are few. */
+/** Small, because objects claimed by one worker are not loaded by another. */
 const mostClaimed = 100
 const longestPollMs = 20_000
-/** In looks at whether another worker has done its part. */
+/** Times `lookAgainMs`: interval of checks of other workers' objects. */
 const looksBetweenClaims = 5
 
 export interface FollowParts {
@@ -30,44 +29,44 @@ export interface FollowParts {
   encoder: ObjectEncoder
   reader: SourceReader
   claimed: ClaimedObjects
-  left: Left
-  tries: Tries
+  left: Recovered
+  attempts: ObjectAttempts
 }
 
-/** Resolves when the worker was told to stop, or when the queue has ended. */
+/** Resolves when the worker was asked to stop, or when the queue has ended. */
 export async function followQueue(parts: FollowParts): Promise<'stopped' | 'completed'> {
-  const { session, encoder, reader, claimed, left, tries } = parts
+  const { session, encoder, reader, claimed, left, attempts } = parts
   const { store, settings, stopping, status, times, batchSize } = session
   const pollMs = Math.min(longestPollMs, settings.object_storage_polling_interval_ms)
-  const acknowledgements = makeAcknowledgements(reader, (partition) => hand.finish(partition))
+  const acknowledgements = makeAcknowledgements(reader, (partition) => inProgress.finish(partition))
   const acknowledged: SourceReader = { ...reader, acknowledge: (positions) => acknowledge(positions) }
   const dispatch: Dispatch = dispatchObjects(session, left.nextNumber, acknowledged)
   const loader: ObjectLoader = makeObjectLoader(session, encoder, dispatch)
-  const others = makeOthersObjects(times.lookAgainMs * looksBetweenClaims)
+  const others = makeObjectsOfOtherWorkers(times.lookAgainMs * looksBetweenClaims)
   let isEnded = false
-  /** Before that nobody knows whether anything is to be loaded, and nothing is to be waited for. */
+  /** Set by the first empty read. Until then, reads do not wait. */
   let hasSeenAll = false
 
   const acknowledge = async (positions: Positions): Promise<void> => {
-    await acknowledgements.tell(positions)
+    await acknowledgements.acknowledge(positions)
     status.lag(reader.lag())
   }
 
   const giveUp = async (givenUp: GivenUp[]): Promise<void> => {
     if (givenUp.length === 0) return
-    // Positions of what is under way would be written later, and undo this.
-    await dispatch.lanes.settled()
-    dispatch.lanes.check()
+    // Positions of inserts in flight would be written later and undo this.
+    await dispatch.limit.settled()
+    dispatch.limit.check()
     if (stopping.aborted) return
     await finishGivenUp(session, givenUp)
     void acknowledge(finishedAll(givenUp))
   }
 
-  const hand: QueueHand = makeQueueHand(session, {
+  const inProgress: ObjectsInProgress = makeObjectsInProgress(session, {
     loader,
-    tries,
+    attempts,
     giveUp: (one) => giveUp([one]),
-    told(key, beginByte) {
+    reportLoad(key, beginByte) {
       const lag = reader.lag()
       status.lag(lag)
       const waiting = lag ? `; ${countOf(lag, 'file')} more ${lag === 1 ? 'is' : 'are'} waiting` : ''
@@ -75,7 +74,7 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
     },
   })
 
-  /** What this worker had in hand before it began anew, and what nobody has since there are fewer workers. */
+  /** Adds objects that this worker claimed before a restart, and objects of workers that no longer exist. */
   const takeUpClaims = async (): Promise<void> => {
     const mine = claimsOf(left.positions, session.parts)
     if (mine.length === 0) return
@@ -84,38 +83,41 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
     const found = await claimed.list(partitions)
     for (const [index, { partition, offsetBytes = 0 }] of mine.entries()) {
       const find = async () => found.get(partition) ?? claimed.load(partition)
-      if (claims[index] === 'mine') hand.add({ partition, beginByte: offsetBytes, find })
+      if (claims[index] === 'mine') inProgress.add({ partition, beginByte: offsetBytes, find })
     }
   }
 
   const take = async (batches: Batch[]): Promise<void> => {
-    const told = batches.filter(({ object, refused }) => object || refused)
-    // One that is in hand now may be finished, and in hand no more, when the answer comes that it was mine.
-    const inHand = new Set(told.map(({ partition }) => partition).filter((partition) => hand.has(partition)))
-    const claims = told.length === 0 ? [] : await store.claim(told.map(({ partition }) => partition))
+    const claimable = batches.filter(({ object, rejected }) => object || rejected)
+    // An object in progress may be finished before the answer arrives that its claim is mine.
+    const alreadyInProgress = new Set(
+      claimable.map(({ partition }) => partition).filter((partition) => inProgress.has(partition)),
+    )
+    const claims = claimable.length === 0 ? [] : await store.claim(claimable.map(({ partition }) => partition))
     const cursors = batches.flatMap(({ cursor }) => (cursor ? [cursor] : []))
-    // What was listed is claimed, and found by that: nobody need list it again.
+    // All listed objects are claimed now, so that the listing can go on from here.
     if (cursors.length > 0) await store.setPositions(lastOfEach(cursors))
     const those = (isSo: (claim: Claim | undefined, batch: Batch) => boolean): Batch[] =>
-      told.filter((batch, index) => isSo(claims[index], batch))
+      claimable.filter((batch, index) => isSo(claims[index], batch))
     const finished = those((claim) => claim === 'finished')
     if (finished.length > 0) void acknowledge(finishedAll(finished))
     for (const batch of those((claim, { object }) => claim === 'others' && object !== undefined)) others.add(batch)
     for (const { partition, object } of those((claim) => claim === 'mine')) {
-      if (object && !inHand.has(partition)) hand.add({ partition, beginByte: 0, find: async () => object })
+      if (object && !alreadyInProgress.has(partition))
+        inProgress.add({ partition, beginByte: 0, find: async () => object })
     }
-    // Whoever claimed a message may not have it any more: it is kept once, however many keep it.
-    const nowhere = those((claim, { refused }) => claim !== 'finished' && refused !== undefined)
-    await giveUp(nowhere.flatMap(({ partition, refused }) => (refused ? [{ partition, ...refused }] : [])))
+    // The worker that claimed the message may have lost it. Recording is idempotent.
+    const nowhere = those((claim, { rejected }) => claim !== 'finished' && rejected !== undefined)
+    await giveUp(nowhere.flatMap(({ partition, rejected }) => (rejected ? [{ partition, ...rejected }] : [])))
   }
 
   const readOnce = async (): Promise<Batch[]> => {
-    // While something is inserted, what the worker does changes soon.
-    const idleMs = dispatch.lanes.busyCount > 0 ? Math.min(pollMs, times.idleReadMs) : pollMs
-    // What waits to be joined does not wait for messages that are yet to come.
+    // During inserts the status changes soon.
+    const idleMs = dispatch.limit.busyCount > 0 ? Math.min(pollMs, times.idleReadMs) : pollMs
+    // Objects that are gathered for a batch do not wait for later messages.
     const mayWait = loader.isEmpty && hasSeenAll
-    const waitMs = mayWait ? Math.max(0, Math.min(idleMs, hand.dueInMs(), others.dueInMs())) : 0
-    if (waitMs > 0) tellWaiting()
+    const waitMs = mayWait ? Math.max(0, Math.min(idleMs, inProgress.dueInMs(), others.dueInMs())) : 0
+    if (waitMs > 0) reportWaiting()
     try {
       return await reader.read({ maxRecords: mostClaimed, maxBytes: batchSize.bytes, waitMs, signal: stopping })
     } catch (error) {
@@ -125,39 +127,40 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
     }
   }
 
-  const tellWaiting = (): void => {
-    const aside = hand.asideCount === 0 ? [] : [`${countOf(hand.asideCount, 'file')} will be tried again`]
+  const reportWaiting = (): void => {
+    const aside =
+      inProgress.waitingCount === 0 ? [] : [`${countOf(inProgress.waitingCount, 'file')} will be tried again`]
     const note = reader.note?.()
     status.lag(reader.lag())
     status.doing(['Waiting for messages', ...aside, ...(note === undefined ? [] : [note])].join('; '))
   }
 
-  const rest = async (askedAtMs: number): Promise<void> => {
+  const reportIdle = async (askedAtMs: number): Promise<void> => {
     hasSeenAll = true
     await loader.flush()
     void acknowledge({})
-    const isIdle = dispatch.lanes.busyCount === 0 && hand.asideCount === 0
-    // That messages can be received does not say that objects can be loaded.
+    const isIdle = dispatch.limit.busyCount === 0 && inProgress.waitingCount === 0
+    // Receiving messages does not prove that objects can be loaded.
     if (isIdle) {
       session.well()
       if (others.count === 0) status.delivered(askedAtMs)
     }
-    tellWaiting()
+    reportWaiting()
   }
 
   const loop = async (): Promise<'stopped' | 'completed'> => {
     status.doing('Looking for files')
     await takeUpClaims()
     while (!stopping.aborted) {
-      dispatch.lanes.check()
-      await hand.loadDue()
+      dispatch.limit.check()
+      await inProgress.loadDue()
       if (stopping.aborted) break
       await take(others.takeDue())
       const askedAtMs = Date.now()
       const batches = isEnded ? [] : await readOnce()
-      if (batches.length === 0) await rest(askedAtMs)
-      if (isEnded && hand.asideCount === 0 && others.count === 0) return 'completed'
-      if (isEnded) await pause(Math.max(0, Math.min(hand.dueInMs(), others.dueInMs())), stopping)
+      if (batches.length === 0) await reportIdle(askedAtMs)
+      if (isEnded && inProgress.waitingCount === 0 && others.count === 0) return 'completed'
+      if (isEnded) await pause(Math.max(0, Math.min(inProgress.dueInMs(), others.dueInMs())), stopping)
       await take(batches)
     }
     return 'stopped'
@@ -167,16 +170,19 @@ export async function followQueue(parts: FollowParts): Promise<'stopped' | 'comp
     return await dispatch.run(loop)
   } finally {
     await acknowledgements.settled()
-    // Told to stop, and not ended by a failure.
+    // After a stop, not after a failure.
     if (stopping.aborted && !session.signal.aborted) await reader.giveBack?.()
   }
 }
 
-/** Objects of this worker. Messages come again by themselves. */
-function claimsOf(positions: StoredPosition[], { slot, slots }: { slot: number; slots: number }): StoredPosition[] {
-  return positions.filter(({ partition, slot: owner }) => {
+/** Claimed objects of this worker. Messages are delivered again by the queue. */
+function claimsOf(
+  positions: StoredPosition[],
+  { workerIndex, workerCount }: { workerIndex: number; workerCount: number },
+): StoredPosition[] {
+  return positions.filter(({ partition, workerIndex: owner }) => {
     if (owner === undefined || versionOf(partition) === undefined) return false
-    return owner === slot || (slot === 0 && owner >= slots)
+    return owner === workerIndex || (workerIndex === 0 && owner >= workerCount)
   })
 }
 

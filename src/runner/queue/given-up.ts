@@ -1,25 +1,26 @@
-// Messages that lead nowhere and objects that cannot be loaded, kept where refused rows are kept. They are not rows: no replay ever
+// Records messages without an object and objects that cannot be loaded among the rejected rows. They are not rows: a replay never
 // sends them to the table.
 
 import type { BadRow } from '../../engine/engine.ts'
+import type { DeliveryRange } from '../../progress/delivery.ts'
+import type { CounterChanges } from '../../progress/pipe-counters.ts'
 import { keyOf } from '../../sources/object-storage/object-assignment.ts'
 import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
 import { finishedPosition } from '../../sources/source.ts'
 import { addCounters, zeroCounters } from '../counters.ts'
-import { type DeliveryRange, tokenOf } from '../delivery.ts'
+import { tokenOf } from '../delivery-token.ts'
 import type { Rows } from '../rows.ts'
 import type { Session } from '../session.ts'
-import type { CounterChanges } from '../worker.ts'
 
-/** In place of what is needed to encode a row again. */
+/** Stored in place of the data that encodes a row again. */
 export const notARow = 'penstock:not-a-row'
 
 export interface GivenUp extends Pick<BadRow, 'partition' | 'position' | 'raw' | 'reason'> {
-  /** Default: all of the partition. */
+  /** Default: the whole partition. */
   range?: DeliveryRange
 }
 
-/** All of it. */
+/** The whole partition. */
 function rangeOf(partition: string): DeliveryRange {
   return { partition, from: begun, next: finishedPosition }
 }
@@ -29,7 +30,7 @@ export function objectGivenUp(partition: string, trouble: string, whatIsThere: s
   return { partition, position, raw: nameOf(partition), reason: `${trouble}; ${whatIsThere}` }
 }
 
-/** An object that cannot be read, as rows: one, which is rejected. */
+/** An unreadable object as one rejected row. */
 export function unreadableRows({ partition, next }: DeliveryRange, reason: string): Rows {
   const rows: Rows = {
     shape: { format: 'JSONEachRow', fields: [], columns: [] },
@@ -45,13 +46,13 @@ export function unreadableRows({ partition, next }: DeliveryRange, reason: strin
   return rows
 }
 
-/** Which object it is, in place of its bytes. */
+/** Key and ETag of an object, stored in place of its bytes. */
 export function nameOf(partition: string): Uint8Array {
   const { key, etag } = versionOf(partition) ?? {}
   return Buffer.from(JSON.stringify({ key, etag }))
 }
 
-/** The same ones again change nothing. */
+/** Idempotent. */
 export async function keepGivenUp(
   { sink, signal, parts }: Pick<Session, 'sink' | 'signal' | 'parts'>,
   givenUp: GivenUp[],
@@ -65,12 +66,12 @@ export async function keepGivenUp(
   return addCounters(zeroCounters, { rowsRead: rows.length, rowsRefused: rows.length })
 }
 
-/** Only when nothing of them is under way. */
+/** Only when no insert of these objects is in flight. */
 export async function finishGivenUp(
   session: Pick<Session, 'sink' | 'signal' | 'parts' | 'store' | 'takeRetries'>,
   givenUp: GivenUp[],
 ): Promise<void> {
-  const figures = addCounters(await keepGivenUp(session, givenUp), { retries: session.takeRetries() })
+  const counters = addCounters(await keepGivenUp(session, givenUp), { retries: session.takeRetries() })
   const positions = givenUp.map(({ partition }) => ({ partition, position: finishedPosition }))
-  await session.store.finish({ done: [], behind: [], positions, figures })
+  await session.store.finish({ done: [], behind: [], positions, counters })
 }

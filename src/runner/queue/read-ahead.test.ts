@@ -14,7 +14,7 @@ interface Opened {
 
 const { signal } = new AbortController()
 
-/** Objects that say their names, and what was opened of them. */
+/** Objects that contain their names, and a record of opened ones. */
 function makeObjects(keys: string[], sizes: Record<string, number> = {}) {
   const opened: Opened[] = []
   const objects = keys.map((key) => {
@@ -32,8 +32,8 @@ function makeObjects(keys: string[], sizes: Record<string, number> = {}) {
   return { objects, opened, openedKeys: () => opened.map(({ key }) => key) }
 }
 
-async function turns(count = 20): Promise<void> {
-  for (let turn = 0; turn < count; turn++) await nextTurn()
+async function letEventLoopTurn(count = 20): Promise<void> {
+  for (let builder = 0; builder < count; builder++) await nextTurn()
 }
 
 const many = Array.from({ length: 30 }, (_, index) => `object ${index}`)
@@ -52,14 +52,14 @@ describe('objects that are read ahead', () => {
     await assert.rejects(objectAt(many.length))
   })
 
-  it('are 16 beside the one that is asked for, and are read to their ends without being asked for', async () => {
+  it('are 16 beside the requested one, and are read completely without being requested', async () => {
     const { objects, opened, openedKeys } = makeObjects(many)
     const objectAt = readAhead(objects, signal)
     await objectAt(0)
-    await turns()
+    await letEventLoopTurn()
     assert.deepEqual(openedKeys(), many.slice(0, 17))
     await objectAt(1)
-    await turns()
+    await letEventLoopTurn()
     assert.deepEqual(openedKeys(), many.slice(0, 18))
     assert.ok(
       opened.every(({ stream }) => stream.destroyed),
@@ -67,10 +67,10 @@ describe('objects that are read ahead', () => {
     )
   })
 
-  it('are read once for whoever opens them first, and anew for the next', async () => {
+  it('are read once for the first open, and again for the next', async () => {
     const { objects, openedKeys } = makeObjects(['a one'])
     const object = await readAhead(objects, signal)(0)
-    await turns()
+    await letEventLoopTurn()
     assert.deepEqual(openedKeys(), ['a one'])
     assert.equal(await text(await object.open(signal)), 'a one')
     assert.deepEqual(openedKeys(), ['a one'])
@@ -78,20 +78,20 @@ describe('objects that are read ahead', () => {
     assert.deepEqual(openedKeys(), ['a one', 'a one'])
   })
 
-  it('are not the large ones', async () => {
+  it('do not include large ones', async () => {
     const { objects, openedKeys } = makeObjects(['small', 'large', 'last'], {
       large: 256 * 1_024 + 1,
       last: 256 * 1_024,
     })
     const objectAt = readAhead(objects, signal)
     await objectAt(0)
-    await turns()
+    await letEventLoopTurn()
     assert.deepEqual(openedKeys().toSorted(), ['last', 'small'])
     const large = await objectAt(1)
     assert.equal(await text(await large.open(signal)), 'large')
   })
 
-  it('tell what goes wrong with one when that one is asked for, and the others are read', async () => {
+  it('reject only the request of the one that failed, and read the others', async () => {
     const { objects } = makeObjects(['a', 'b', 'c', 'd'])
     const lost = { find: async () => Promise.reject(new NotConnected()) }
     const broken: FoundObject = {
@@ -107,7 +107,7 @@ describe('objects that are read ahead', () => {
     }
     const objectAt = readAhead([objects[0]!, lost, { find: async () => broken }, objects[3]!], signal)
     assert.equal(await text(await (await objectAt(0)).open(signal)), 'a')
-    await turns()
+    await letEventLoopTurn()
     await assert.rejects(objectAt(1), NotConnected)
     const half = await objectAt(2)
     await assert.rejects(half.open(signal), NotConnected)
@@ -128,11 +128,11 @@ describe('objects that are read ahead', () => {
     }
     const objectAt = readAhead([{ find: async () => endless }, { find: async () => endless }], session.signal)
     const object = await objectAt(0)
-    await turns()
+    await letEventLoopTurn()
     const opening = assert.rejects(object.open(signal), { name: 'AbortError' })
     session.abort()
     await opening
-    await turns()
+    await letEventLoopTurn()
     assert.equal(streams.length, 2)
     assert.ok(streams.every(({ destroyed }) => destroyed))
   })

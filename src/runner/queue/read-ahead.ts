@@ -1,17 +1,17 @@
-// Small objects are read while others before them are loaded: to ask a store for one takes longer than to load it.
+// Prefetches small objects while earlier ones are loaded, because a request to the store takes longer than the load.
 import { Readable } from 'node:stream'
 import type { FoundObject } from '../rebuild-objects.ts'
 
-/** So many of them, beside the one that is being loaded. */
+/** Prefetched objects, without the one that is being loaded. */
 const mostAhead = 16
-/** What is larger is read when its turn has come. */
+/** Larger objects are not prefetched. */
 const mostBytes = 256 * 1_024
 
 interface ToFind {
   find(): Promise<FoundObject>
 }
 
-/** Gives each of them in order. What goes wrong with one is told when it is asked for. */
+/** Returns the objects in order. A failed read rejects when its object is requested. */
 export function readAhead(objects: readonly ToFind[], signal: AbortSignal): (index: number) => Promise<FoundObject> {
   const begun: Promise<FoundObject>[] = []
   return (index) => {
@@ -26,7 +26,7 @@ export function readAhead(objects: readonly ToFind[], signal: AbortSignal): (ind
   }
 }
 
-/** The same object; whoever opens it first gets what was read meanwhile. */
+/** The same object; the first `open` returns the prefetched bytes. */
 function readNow(object: FoundObject, signal: AbortSignal): FoundObject {
   let reading: Promise<Uint8Array[]> | undefined = readAll(object, signal)
   reading.catch(() => undefined)

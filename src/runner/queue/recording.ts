@@ -1,10 +1,10 @@
-// What is recorded of the rows that are refused in a delivery. Without an object that is gone, the rows behind it have other numbers
-// than before: only those before it are recorded, so that the record is true also when that object can be had again.
+// Limits which rejected rows of a delivery are recorded. When an object is missing, the rows after it have other numbers than before.
+// Only rows before it are recorded, so that the record stays correct if the object comes back.
 import type { WorkerStore } from '../worker.ts'
 
 export interface Recording {
   store: WorkerStore
-  /** From now on, of this delivery only rows with smaller numbers are recorded. */
+  /** From now on, only rows of this delivery with smaller numbers are recorded. */
   limit(deliveryId: string, rowCount: number): void
 }
 
@@ -13,9 +13,9 @@ export function makeRecording(store: WorkerStore): Recording {
   return {
     store: {
       ...store,
-      refuse(deliveryId, badRows) {
+      reject(deliveryId, badRows) {
         const limit = limits.get(deliveryId) ?? Number.POSITIVE_INFINITY
-        return store.refuse(
+        return store.reject(
           deliveryId,
           badRows.filter(({ index }) => index < limit),
         )

@@ -1,16 +1,16 @@
-// The table of a pipe that loads objects. An object that is one piece is read while it is sent, so that an error of the object
-// shows while it is inserted: it is tried a few times, and then rejected like an object that the engine does not take.
+// Sink of an object storage pipe. An object that cannot be divided is read while it is inserted, so its read errors appear during the
+// insert. The insert is tried a few times, then the object is rejected.
 import { type BadRow, EngineError, type Insert, type Sink } from '../../engine/engine.ts'
 import { begun } from '../../sources/object-storage/queued-objects.ts'
 import { makeBackOff, pause } from '../back-off.ts'
 import type { Damage } from '../damaged-objects.ts'
-import { tokenOf } from '../delivery.ts'
+import { tokenOf } from '../delivery-token.ts'
 import type { Session } from '../session.ts'
 import { timeOf } from '../status.ts'
 import { nameOf, notARow } from './given-up.ts'
-import { findTrouble, mostTries } from './object-trouble.ts'
+import { findObjectFailure, maxObjectAttempts } from './object-failure.ts'
 
-/** With `damage`, an object that cannot be read is rejected only when others could be; otherwise its error is thrown. */
+/** With `damage`, an unreadable object is rejected only when other objects were read; otherwise its error is thrown. */
 export function makeRetryingSink(
   { sink, stopping, status, times, countRetry }: Session,
   damage?: Pick<Damage, 'noteRead' | 'mayGiveUp' | 'add'>,
@@ -28,15 +28,15 @@ export function makeRetryingSink(
 
   const insert: Sink['insert'] = async (given, signal) => {
     const backOff = makeBackOff(times.backOff)
-    for (let tries = 1; ; tries++) {
+    for (let attempts = 1; ; attempts++) {
       try {
-        const outcome = await sink.insert(tries === 1 ? given : { ...given, isRepeat: true }, signal)
+        const outcome = await sink.insert(attempts === 1 ? given : { ...given, isRepeat: true }, signal)
         if (given.format === 'Parquet' || given.format === 'Avro') damage?.noteRead()
         return outcome
       } catch (error) {
-        const reason = findTrouble(error)
+        const reason = findObjectFailure(error)
         if (reason === undefined || signal.aborted || !mayGiveUp()) throw error
-        if (tries >= mostTries) throw new EngineError('data', giveUp(given, reason))
+        if (attempts >= maxObjectAttempts) throw new EngineError('data', giveUp(given, reason))
         const waitMs = backOff.nextMs()
         countRetry()
         status.doing(`Waiting ${timeOf(waitMs)} before the next attempt: ${reason}`)
@@ -52,7 +52,7 @@ export function makeRetryingSink(
     try {
       return await sink.tryOut(given, signal)
     } catch (error) {
-      const reason = findTrouble(error)
+      const reason = findObjectFailure(error)
       if (reason === undefined || signal.aborted || !mayGiveUp()) throw error
       return giveUp(given, reason)
     }
@@ -70,7 +70,7 @@ export function makeRetryingSink(
   }
 }
 
-/** Of a pipe that follows a queue: a rejected row is known by its object and its position there, whatever it is sent with. */
+/** For a queue pipe: the id of a rejected row is its object and its position there, whichever delivery it is part of. */
 export function nameByObject(sink: Sink, { parts }: Session): Sink {
   return {
     get delivery() {
@@ -90,8 +90,8 @@ export function nameByObject(sink: Sink, { parts }: Session): Sink {
 
 function named(row: BadRow, pipeId: string): BadRow {
   const { partition, position, meta, raw } = row
-  // Its number in a delivery changes when an object before it is gone.
+  // The number of a row in a delivery changes when an earlier object is missing.
   if (meta !== notARow) return { ...row, id: `${tokenOf(pipeId, [{ partition, from: begun, next: position }])}-row` }
-  // What is no row has nothing of its own to be kept.
+  // An object that is not a row is stored by its name.
   return raw.length === 0 ? { ...row, raw: nameOf(partition) } : row
 }

@@ -1,15 +1,15 @@
-// The errors of AWS, as far as they mean something to us. Services have different names for the same thing.
+// Parses errors of AWS SDK clients. Services have different names for the same error.
 
 export interface AwsError {
-  /** As the service calls it; empty when it has no name. */
+  /** Error code of the service; empty when the response has no code. */
   name: string
-  /** Undefined when there was no answer. */
+  /** HTTP status; undefined without a response. */
   status: number | undefined
-  /** The connection ended before the answer did. */
+  /** The connection ended within the response. */
   isBroken: boolean
-  /** Never to be told. */
+  /** Never shown to users. */
   message: string
-  /** Where the thing is, when the service says so. */
+  /** The region of the resource, when the service reports it. */
   region: string | undefined
 }
 
@@ -39,7 +39,7 @@ export const errorNames = {
   ],
   elsewhere: ['PermanentRedirect', 'Redirect', 'TemporaryRedirect', 'IllegalLocationConstraintException'],
   skewed: ['RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture'],
-  lockedAway: [
+  keyUnusable: [
     'KMSDisabledException',
     'KMSInvalidStateException',
     'KMSNotFoundException',
@@ -66,19 +66,19 @@ export const errorNames = {
   ],
 }
 
-/** Names that a client gives when the service gave none. */
-const namesOfNothing = ['Error', 'Unknown', 'UnknownError', 'SyntaxError', 'TypeError']
+/** Names that the SDK sets when the service sent no error code. */
+const placeholderNames = ['Error', 'Unknown', 'UnknownError', 'SyntaxError', 'TypeError']
 
 export function readAwsError(error: unknown): AwsError {
   const { name, code, Code, message, Region, $metadata, $response } = (error ?? {}) as Record<string, unknown>
   const status = ($metadata as { httpStatusCode?: unknown } | undefined)?.httpStatusCode
   const headers = ($response as { headers?: Record<string, unknown> } | undefined)?.headers
   const region = Region ?? headers?.['x-amz-bucket-region']
-  const given = [name, Code].find((each) => typeof each === 'string' && !namesOfNothing.includes(each))
+  const given = [name, Code].find((each) => typeof each === 'string' && !placeholderNames.includes(each))
   return {
     name: typeof given === 'string' ? given : '',
     status: typeof status === 'number' ? status : undefined,
-    // The client calls these timeouts.
+    // The SDK reports these as timeouts.
     isBroken: code === 'ECONNRESET' || code === 'EPIPE',
     message: typeof message === 'string' ? message : '',
     region: typeof region === 'string' && /^[a-z0-9-]{1,64}$/.test(region) ? region : undefined,

@@ -3,17 +3,17 @@ import { describe, it } from 'node:test'
 import { eventFrame } from '../../../test/sources/kinesis-event-frames.ts'
 import { BrokenFrames, wholeFrames } from './aws-events.ts'
 
-async function* inPieces(bytes: Uint8Array, sizeBytes: number): AsyncGenerator<Uint8Array> {
+async function* inChunks(bytes: Uint8Array, sizeBytes: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += sizeBytes) yield bytes.subarray(at, at + sizeBytes)
 }
 
 async function framesIn(bytes: Uint8Array, sizeBytes: number): Promise<Uint8Array[]> {
   const frames: Uint8Array[] = []
-  for await (const frame of wholeFrames(inPieces(bytes, sizeBytes))) frames.push(frame)
+  for await (const frame of wholeFrames(inChunks(bytes, sizeBytes))) frames.push(frame)
   return frames
 }
 
-describe('the frames of events of AWS', () => {
+describe('frames of an AWS event stream', () => {
   const frames = [
     eventFrame('initial-response', {}),
     eventFrame('event', { text: 'x'.repeat(500) }),
@@ -21,27 +21,27 @@ describe('the frames of events of AWS', () => {
   ]
   const bytes = Buffer.concat(frames)
 
-  it('are found however they come in pieces', async () => {
+  it('are found with any chunk size', async () => {
     for (const sizeBytes of [1, 2, 7, 16, 100, 499, bytes.length]) {
       const found = await framesIn(bytes, sizeBytes)
       assert.deepEqual(
         found.map((frame) => Buffer.from(frame)),
         frames,
-        `pieces of ${sizeBytes}`,
+        `chunks of ${sizeBytes}`,
       )
     }
     assert.deepEqual(await framesIn(Buffer.alloc(0), 1), [])
   })
 
-  it('are not there when the last one is cut off', async () => {
+  it('fail when the last one is truncated', async () => {
     const found: Uint8Array[] = []
     await assert.rejects(async () => {
-      for await (const frame of wholeFrames(inPieces(bytes.subarray(0, -1), 50))) found.push(frame)
+      for await (const frame of wholeFrames(inChunks(bytes.subarray(0, -1), 50))) found.push(frame)
     }, BrokenFrames)
     assert.equal(found.length, 2)
   })
 
-  it('are not believed when they say that they are longer, or shorter, than a frame can be', async () => {
+  it('are rejected when their length is out of bounds', async () => {
     for (const lengthBytes of [0, 15, 24 * 1_024 * 1_024 + 1, 2 ** 32 - 1]) {
       const wrong = Buffer.from(frames[1]!)
       wrong.writeUInt32BE(lengthBytes, 0)

@@ -1,7 +1,7 @@
-// The frames of application/vnd.amazon.eventstream, as they are cut out of what comes. A frame says how long it is before it comes,
-// and clients of AWS make room for whatever it says: here it is not believed beyond what AWS itself would send.
+// Splits application/vnd.amazon.eventstream into frames and limits their length. The SDK would allocate any length that a frame
+// claims.
 
-/** As the clients of AWS in C have it. */
+/** The limit of the AWS SDK in C. */
 const maxFrameBytes = 24 * 1_024 * 1_024
 /** Two lengths and two checksums. */
 const minFrameBytes = 16
@@ -13,27 +13,27 @@ export class BrokenFrames extends Error {
   }
 }
 
-/** Each piece that is given is one frame. Rejects with BrokenFrames. */
-export async function* wholeFrames(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Yields one frame at a time. Rejects with BrokenFrames. */
+export async function* wholeFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = []
-  let haveBytes = 0
+  let bufferedBytes = 0
   let frameBytes: number | undefined
-  for await (const piece of pieces) {
-    parts.push(piece)
-    haveBytes += piece.length
-    while (haveBytes >= (frameBytes ?? minFrameBytes)) {
+  for await (const chunk of chunks) {
+    parts.push(chunk)
+    bufferedBytes += chunk.length
+    while (bufferedBytes >= (frameBytes ?? minFrameBytes)) {
       const joined = Buffer.concat(parts)
       frameBytes ??= lengthOf(joined)
-      const isWhole = haveBytes >= frameBytes
+      const isWhole = bufferedBytes >= frameBytes
       if (isWhole) yield joined.subarray(0, frameBytes)
       const rest = isWhole ? joined.subarray(frameBytes) : joined
       parts = [rest]
-      haveBytes = rest.length
+      bufferedBytes = rest.length
       if (!isWhole) break
       frameBytes = undefined
     }
   }
-  if (haveBytes > 0) throw new BrokenFrames()
+  if (bufferedBytes > 0) throw new BrokenFrames()
 }
 
 function lengthOf(frame: Buffer): number {

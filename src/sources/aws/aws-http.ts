@@ -1,26 +1,26 @@
-// How requests to AWS get out: through the egress, over HTTP/1.1, without following redirects and without timers of their own.
+// Sends requests to AWS through the egress, over HTTP/1.1, without redirects and without retry timers.
 import type { Readable } from 'node:stream'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
-import { egressAgent } from '../../lib/egress-http.ts'
+import { egressAgent } from '../../lib/egress-agent.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
 import { type DirectRequest, makeDirectClient } from '../direct/direct-client.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { type AnswerKind, collectAnswer } from './aws-answer.ts'
 
-/** A connection that is not there after this time will not come. */
+/** Connect timeout. */
 const connectMs = 10_000
-/** A request that is not answered after this time is lost: also where the signal lives long. */
+/** Response timeout, which applies even if the signal aborts later. */
 const requestMs = 30_000
 
 type Handle = NodeHttpHandler['handle']
 type Request = Parameters<Handle>[0]
-/** Of an answer that is no error. */
+/** Kind of a successful response. */
 type KindOfAnswer = (request: Request) => AnswerKind
 
 /**
- * How the clients of AWS send: HTTP/1.1 over connections of the egress. It follows no redirects. The client destroys it; whatever
- * is under way then ends too. Errors are taken for XML, or for JSON as short.
+ * Request handler for clients of the AWS SDK. The client destroys it, which ends all requests in flight. Error bodies are limited
+ * as XML, which has the same size limit as JSON.
  */
 export function awsRequestHandler(
   { egress, signal }: SourceAccess,
@@ -42,11 +42,12 @@ export function awsRequestHandler(
     throwOnRequestTimeout: true,
   })
   const direct = makeDirectClient(egress, { ...options, headMs: requestMs })
-  const usual = handler.handle.bind(handler)
+  const handleBySdk = handler.handle.bind(handler)
   const handle: Handle = async (request, options) => {
-    const asked = isLarge(kindOf(request)) ? directRequest(request) : undefined
-    const answer = asked && (await direct.ask({ ...asked, signal: options?.abortSignal as AbortSignal | undefined }))
-    if (!answer) return usual(request, options)
+    const directly = isLarge(kindOf(request)) ? directRequest(request) : undefined
+    const answer =
+      directly && (await direct.ask({ ...directly, signal: options?.abortSignal as AbortSignal | undefined }))
+    if (!answer) return handleBySdk(request, options)
     const { status: statusCode, headers, body } = answer
     return { response: { statusCode, headers, body } }
   }
@@ -59,22 +60,22 @@ export function awsRequestHandler(
   return Object.assign(handler, { destroy, handle: withinBounds(handle, kindOf) })
 }
 
-/** What is large is worth a reader of its own. All of it may be asked for twice. */
+/** Large responses bypass the SDK's HTTP handler. */
 function isLarge(kind: AnswerKind): boolean {
   return kind === 'object' || kind === 'records'
 }
 
-/** Undefined of what is more than a plain GET, or POST. */
+/** Undefined for anything but a plain GET or POST. */
 function directRequest(request: Request): DirectRequest | undefined {
   const { method, protocol, hostname, port, path, query = {}, headers, fragment, username } = request
   const body = typeof request.body === 'string' ? Buffer.from(request.body) : request.body
-  const asked = Object.entries(query)
+  const parameters = Object.entries(query)
   const isGet = method === 'GET' && !request.body
   const isPost = method === 'POST' && body instanceof Uint8Array && headers['content-length'] === String(body.length)
   const isPlain = (isGet || isPost) && !fragment && username === undefined
-  if (!isPlain || !asked.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return undefined
+  if (!isPlain || !parameters.every((pair): pair is [string, string] => typeof pair[1] === 'string')) return undefined
   const scheme: 'http' | 'https' = protocol === 'http:' ? 'http' : 'https'
-  const text = asked.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')
+  const text = parameters.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')
   return {
     method,
     protocol: scheme,
@@ -86,7 +87,7 @@ function directRequest(request: Request): DirectRequest | undefined {
   }
 }
 
-/** What is out of bounds is no answer, unless it is an error: that is told by its status, without its body. */
+/** A success response that exceeds its limits is an error. An error response keeps its status and loses its body. */
 function withinBounds(handle: Handle, kindOf: KindOfAnswer): Handle {
   return async (request, options) => {
     const answer = await handle(request, options)
@@ -95,7 +96,7 @@ function withinBounds(handle: Handle, kindOf: KindOfAnswer): Handle {
     const kind = isError ? 'xml' : kindOf(request)
     if (kind === 'object') return answer
     const body = await collectAnswer(response.body as Readable, kind, options?.abortSignal as AbortSignal | undefined)
-    if (!body && !isError) throw new Error('no answer of AWS')
+    if (!body && !isError) throw new Error('not a response of AWS')
     response.body = body ?? new Uint8Array()
     return answer
   }
@@ -109,8 +110,8 @@ interface RetryToken {
 const retryToken = (count: number): RetryToken => ({ getRetryCount: () => count, getRetryDelay: () => 0 })
 
 /**
- * For the clients of AWS, in place of their own: a request that broke, or whose time was wrong, is sent once more, and at once.
- * Theirs waits with timers that no signal ends. What asks us to slow down is told to whoever asked.
+ * Replaces the retry strategy of the SDK: a broken or wrongly timed request is sent once more, immediately. The SDK's own strategy
+ * waits with timers that ignore the signal. Throttling errors go to the caller.
  */
 const retryOnce = {
   acquireInitialRetryToken: async (): Promise<RetryToken> => retryToken(0),
@@ -124,7 +125,7 @@ const retryOnce = {
   recordSuccess: (): void => undefined,
 }
 
-/** For every client of AWS: what the environment says to the operator's own tools must not change how a source is read. */
+/** For every AWS client. Environment variables for other AWS tools of the operator must not affect sources. */
 export const awsClientDefaults = {
   maxAttempts: 2,
   retryStrategy: retryOnce,
@@ -139,7 +140,7 @@ const domains: [regions: string, domain: string][] = [
   ['us-iso-', 'c2s.ic.gov'],
 ]
 
-/** Where a service of AWS is in a region: a URL without a path. */
+/** Endpoint of an AWS service in a region: a URL without a path. */
 export function awsEndpoint(service: 'kinesis' | 's3' | 'sts', region: string): string {
   const domain = domains.find(([regions]) => region.startsWith(regions))?.[1] ?? 'amazonaws.com'
   return `https://${service}.${region}.${domain}`

@@ -1,16 +1,16 @@
-// Answers of AWS that go on for minutes, as events: over HTTP/2, each on a connection of its own, which goes through the egress and
-// ends with the answer or with the signal. Whoever reads such an answer decides how fast: what is not read is not sent.
+// Event streams of AWS, which last minutes: HTTP/2, each on a connection of its own through the egress. The connection ends with the
+// stream or the signal. Flow control lets the reader set the pace.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import type { NodeHttpHandler } from '@smithy/node-http-handler'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { collectAnswer } from './aws-answer.ts'
 import { wholeFrames } from './aws-events.ts'
 
 const connectMs = 10_000
-/** Taken from the other side before it is read. */
+/** Receive window. */
 const windowBytes = 1_024 * 1_024
 
 export class NoHttp2 extends Error {
@@ -24,11 +24,11 @@ type Handle = NodeHttpHandler['handle']
 type Request = Parameters<Handle>[0]
 
 export interface EventsOptions {
-  /** Also while there is nothing to say, something comes within this time, or nothing ever will. */
+  /** Maximum time between two chunks. The service must send something within it even when there are no events. */
   silenceMs: number
 }
 
-/** What a client of AWS sends such requests with. The signal of a request must be aborted when its answer is done with. */
+/** Request handler of an AWS client for event streams. The signal of a request must be aborted when its stream is done. */
 export function awsEventsHandle(
   { egress, signal }: SourceAccess,
   trust: Pick<SourceContext, 'caCertificates'>,
@@ -42,10 +42,10 @@ export function awsEventsHandle(
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: windowBytes },
     })
-    // Whatever it is, it ends the stream too.
+    // Errors of the session end the stream too.
     session.on('error', () => undefined)
     const end = (): void => session.destroy()
-    // Of the connection, which would be a small one whatever that of the stream is.
+    // The window of the connection, which `settings` does not change.
     session.once('connect', () => session.setLocalWindowSize(windowBytes))
     ending.addEventListener('abort', end, { once: true })
     session.once('close', () => ending.removeEventListener('abort', end))
@@ -82,23 +82,23 @@ function authorityOf({ hostname, port }: Request): string {
   return port === undefined ? hostname : `${hostname}:${port}`
 }
 
-/** Clients sign the header `host`; of HTTP/2 that is the authority. */
+/** Clients sign the header `host`, which HTTP/2 sends as `:authority`. */
 function headersOf(request: Request): Record<string, string> {
   const { host = authorityOf(request), ...headers } = request.headers
   return { ...headers, ':authority': host }
 }
 
 async function answerOf(stream: ClientHttp2Stream, session: ClientHttp2Session, silenceMs: number) {
-  const headers = await beginningOf(stream, session, silenceMs)
+  const headers = await responseHeadersOf(stream, session, silenceMs)
   const { ':status': statusCode = 0, ...rest } = headers
-  const pieces = untilSilent(stream, session, silenceMs)
-  if (statusCode >= 200 && statusCode < 300) return { statusCode, headers: rest, body: wholeFrames(pieces) }
-  const body = await collectAnswer(pieces, 'json')
+  const chunks = untilSilent(stream, session, silenceMs)
+  if (statusCode >= 200 && statusCode < 300) return { statusCode, headers: rest, body: wholeFrames(chunks) }
+  const body = await collectAnswer(chunks, 'json')
   session.destroy()
   return { statusCode, headers: rest, body: body ?? new Uint8Array() }
 }
 
-function beginningOf(
+function responseHeadersOf(
   stream: ClientHttp2Stream,
   session: ClientHttp2Session,
   silenceMs: number,
@@ -111,7 +111,7 @@ function beginningOf(
     }, silenceMs)
     stream.once('response', resolve)
     stream.on('error', (cause: NodeJS.ErrnoException) => {
-      // Bytes that are no frames. One that speaks HTTP/2 ends a stream, or all of them, with other codes.
+      // The bytes received are not HTTP/2 frames. HTTP/2 servers end streams and connections with other codes.
       if (cause.code === 'ERR_HTTP2_ERROR') error ??= new NoHttp2()
     })
     stream.once('response', () => clearTimeout(timer))
@@ -122,16 +122,16 @@ function beginningOf(
   })
 }
 
-/** Only who waits for something is left waiting: what lies unread is not silence. */
+/** The timeout runs only while the reader waits for a chunk; unread chunks are not silence. */
 async function* untilSilent(
   stream: ClientHttp2Stream,
   session: ClientHttp2Session,
   silenceMs: number,
 ): AsyncGenerator<Uint8Array> {
-  const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  const chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
   for (;;) {
     const timer = setTimeout(() => session.destroy(), silenceMs)
-    const { done, value } = await pieces.next().finally(() => clearTimeout(timer))
+    const { done, value } = await chunks.next().finally(() => clearTimeout(timer))
     if (done) return
     yield value
   }

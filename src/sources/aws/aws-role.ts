@@ -1,6 +1,6 @@
-// Assuming a role of a user's account. The role trusts the operator's identity, and says so for one organization only: its id
-// goes along as external id, so that no other organization of this Penstock can use the role. Where the operator's identity is
-// found (environment, files, metadata of the machine) is for the operator to say: that search does not go through the egress.
+// Assumes an IAM role of a user's account. The role trusts the operator's AWS identity for one organization: its id is sent as
+// external id, so that other organizations of this Penstock cannot use the role. The operator's identity comes from the SDK's
+// default provider chain, which does not use the egress.
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts'
 import type { NodeHttpHandler } from '@smithy/node-http-handler'
 import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
@@ -20,7 +20,7 @@ export interface AwsIdentity {
 export interface RoleAccess {
   iamRole: string
   region: string
-  /** What the logs of AWS call us, after `penstock-`. */
+  /** Part of the session name in CloudTrail, after `penstock-`. */
   sessionName: string
 }
 
@@ -45,11 +45,11 @@ export async function assumeRole(
     DurationSeconds: durationSeconds,
   })
   try {
-    // The search for the operator's identity knows no signal.
+    // The SDK's credential provider chain ignores the signal.
     const { Credentials: given } = await untilAborted(client.send(command, { abortSignal: signal }), signal)
     const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey } = given ?? {}
     const { SessionToken: sessionToken, Expiration: expiration } = given ?? {}
-    if (!accessKeyId || !secretAccessKey || !sessionToken || !expiration) throw new Error('not an answer of STS')
+    if (!accessKeyId || !secretAccessKey || !sessionToken || !expiration) throw new Error('not a response of STS')
     return { accessKeyId, secretAccessKey, sessionToken, expiration }
   } catch (error) {
     throw roleFailure(error, access, context)
@@ -58,14 +58,14 @@ export async function assumeRole(
   }
 }
 
-async function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  work.catch(() => undefined)
+async function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  promise.catch(() => undefined)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const stop = (): void => reject(new DOMException('aborted', 'AbortError'))
   if (signal.aborted) stop()
   signal.addEventListener('abort', stop, { once: true })
   try {
-    return await Promise.race([work, aborted])
+    return await Promise.race([promise, aborted])
   } finally {
     signal.removeEventListener('abort', stop)
   }
@@ -109,14 +109,14 @@ function roleFailure(error: unknown, { iamRole, region }: RoleAccess, { organiza
       'have its operator check the AWS credentials it was given',
     )
   }
-  // To the user all of this is one step: the role could not be assumed.
+  // All other failures mean for the user: the role could not be assumed.
   const { code, reason, remedy } = awsFailure(error, {
     step: 'authenticate',
     service: 'STS',
-    place: `the STS of ${region}`,
-    thing: `the role "${iamRole}"`,
-    needs: 'sts:AssumeRole',
-    fields: { place: 'iamRole', credentials: 'iamRole', thing: 'iamRole', region: 'region' },
+    endpoint: `the STS of ${region}`,
+    resource: `the role "${iamRole}"`,
+    action: 'sts:AssumeRole',
+    fields: { endpoint: 'iamRole', credentials: 'iamRole', resource: 'iamRole', region: 'region' },
   })
   return failed(code, reason, remedy)
 }

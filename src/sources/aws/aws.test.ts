@@ -8,7 +8,8 @@ import { withOperator } from '../../../test/sources/operator.ts'
 import { type CheckedKey, type SignatureCheck, startSignatureCheck } from '../../../test/sources/signature-check.ts'
 import { type StsServer, startSts } from '../../../test/sources/sts-server.ts'
 import type { Egress } from '../../lib/egress.ts'
-import { type FailureCode, ProbeFailure, type ProbeStep, type SourceContext } from '../source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
 import { type AwsAccess, type AwsCredentials, awsCredentials } from './aws.ts'
 import { type AwsAttempt, awsFailure } from './aws-failure.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from './aws-http.ts'
@@ -22,7 +23,7 @@ const signal = (): AbortSignal => AbortSignal.timeout(10_000)
 describe('the credentials of a source', () => {
   const keys: CheckedKey[] = []
   let sts: StsServer
-  let door: SignatureCheck
+  let proxy: SignatureCheck
   const startWith = async (lifetimeMs: number): Promise<{ server: StsServer; check: SignatureCheck }> => {
     const server = await startSts({ roleArn, externalId: organizationId, keys, lifetimeMs })
     const operatorKeys = [{ ...operator, mayRead: true }]
@@ -30,10 +31,10 @@ describe('the credentials of a source', () => {
     return { server, check }
   }
   before(async () => {
-    ;({ server: sts, check: door } = await startWith(3_600_000))
+    ;({ server: sts, check: proxy } = await startWith(3_600_000))
   })
   after(async () => {
-    await door.stop()
+    await proxy.stop()
     await sts.stop()
   })
 
@@ -45,7 +46,7 @@ describe('the credentials of a source', () => {
   })
   const roleAccess = { authentication: 'IAM_ROLE', accessKey: undefined, iamRole: roleArn, region } as const
   const roleAt = (
-    endpoint = door.url,
+    endpoint = proxy.url,
     access: Partial<AwsAccess> = {},
     egress: Egress = loopbackEgress,
   ): AwsCredentials =>
@@ -56,7 +57,7 @@ describe('the credentials of a source', () => {
     )
   const failsWith = async (credentials: AwsCredentials, code: FailureCode): Promise<ProbeFailure> => {
     const failure = await credentials().then(
-      () => assert.fail('there are credentials'),
+      () => assert.fail('got credentials'),
       (error: unknown) => error,
     )
     assert.ok(failure instanceof ProbeFailure, String(failure))
@@ -66,17 +67,21 @@ describe('the credentials of a source', () => {
     return failure
   }
 
-  it('of a user are its access key; of nobody there are none', async () => {
+  it('are the access key for IAM_USER, and undefined without authentication', async () => {
     const accessKey = { accessKeyId: 'AKIAUSER', secretKey: 'secret' }
     const access = { accessKey, iamRole: undefined, region, sessionName: 'any' }
-    const surroundings = { egress: loopbackEgress, signal: signal() }
-    const credentials = awsCredentials({ ...access, authentication: 'IAM_USER' }, contextWith(door.url), surroundings)
+    const connectOptions = { egress: loopbackEgress, signal: signal() }
+    const credentials = awsCredentials(
+      { ...access, authentication: 'IAM_USER' },
+      contextWith(proxy.url),
+      connectOptions,
+    )
     assert.deepEqual(await credentials(), { accessKeyId: 'AKIAUSER', secretAccessKey: 'secret' })
-    const none = awsCredentials({ ...access, authentication: undefined }, contextWith(door.url), surroundings)
-    assert.equal(none, undefined)
+    const anonymous = awsCredentials({ ...access, authentication: undefined }, contextWith(proxy.url), connectOptions)
+    assert.equal(anonymous, undefined)
   })
 
-  it('of a role are asked for once, by all who need them at the same time and later', async () => {
+  it('of a role are requested once for concurrent and later callers', async () => {
     sts.assumed.length = 0
     await withOperator(operator, async () => {
       const credentials = roleAt()
@@ -89,7 +94,7 @@ describe('the credentials of a source', () => {
     assert.deepEqual(sts.assumed, [{ roleArn, sessionName, durationSeconds: 3_600 }])
   })
 
-  it('of a role are asked for anew when they are about to end', async () => {
+  it('of a role are renewed shortly before they expire', async () => {
     const { server, check } = await startWith(290_000)
     try {
       await withOperator(operator, async () => {
@@ -103,7 +108,7 @@ describe('the credentials of a source', () => {
     }
   })
 
-  it('of a role are asked for again after a failure', async () => {
+  it('of a role are requested again after a failure', async () => {
     const credentials = roleAt()
     await withOperator({ ...operator, secretKey: 'operator-secret-that-is-wrong' }, async () => {
       await failsWith(credentials, 'not_set_up')
@@ -128,10 +133,10 @@ describe('the credentials of a source', () => {
     })
   })
 
-  it('of a role need a role that trusts this organization, and say how', async () => {
+  it('of a role need a role that trusts this organization, and the remedy says how', async () => {
     await withOperator(operator, async () => {
       const other = { iamRole: 'arn:aws:iam::123456789012:role/another' }
-      const { reason, remedy } = await failsWith(roleAt(door.url, other), 'permission_missing')
+      const { reason, remedy } = await failsWith(roleAt(proxy.url, other), 'permission_missing')
       assert.ok(reason.includes(other.iamRole))
       assert.ok(remedy.includes(`external id ${organizationId}`))
     })
@@ -139,15 +144,15 @@ describe('the credentials of a source', () => {
 
   it('of a role need the ARN of a role', async () => {
     await withOperator(operator, async () => {
-      await failsWith(roleAt(door.url, { iamRole: 'penstock-role' }), 'not_found')
-      await failsWith(roleAt(door.url, { iamRole: undefined }), 'not_set_up')
+      await failsWith(roleAt(proxy.url, { iamRole: 'penstock-role' }), 'not_found')
+      await failsWith(roleAt(proxy.url, { iamRole: undefined }), 'not_set_up')
     })
   })
 
-  it('of a role need a way to STS, through the egress', async () => {
+  it('of a role need a connection to STS, through the egress', async () => {
     await withOperator(operator, async () => {
       await failsWith(roleAt(`http://127.0.0.1:${await closedPort()}`), 'connection_refused')
-      await failsWith(roleAt(door.url, {}, strictEgress), 'address_denied')
+      await failsWith(roleAt(proxy.url, {}, strictEgress), 'address_denied')
     })
   })
 })
@@ -160,10 +165,10 @@ describe('a request to AWS', () => {
   const attempt: AwsAttempt = {
     step: 'describe',
     service: 'Kinesis',
-    place: 'the Kinesis of eu-west-1',
-    thing: 'the stream "clicks"',
-    needs: 'kinesis:ListShards',
-    fields: { place: 'region', credentials: 'accessKey', thing: 'streamName', region: 'region' },
+    endpoint: 'the Kinesis of eu-west-1',
+    resource: 'the stream "clicks"',
+    action: 'kinesis:ListShards',
+    fields: { endpoint: 'region', credentials: 'accessKey', resource: 'streamName', region: 'region' },
   }
   const failureOf = async (endpoint: string, egress: Egress, ca?: string): Promise<string> => {
     const client = new KinesisClient({
@@ -183,7 +188,7 @@ describe('a request to AWS', () => {
     }
   }
 
-  it('fails with what the egress says, however the client wraps it', async () => {
+  it('fails with the error of the egress, however the SDK wraps it', async () => {
     assert.equal(await failureOf(`http://127.0.0.1:${await closedPort()}`, loopbackEgress), 'connection_refused')
     assert.equal(await failureOf('http://127.0.0.1:9', strictEgress), 'address_denied')
     for (const [name, ca, code] of [
@@ -200,7 +205,7 @@ describe('a request to AWS', () => {
     }
   })
 
-  it('does not care what the environment says to other tools', async () => {
+  it('ignores environment variables for other AWS tools', async () => {
     const before = { ...process.env }
     Object.assign(process.env, {
       AWS_USE_FIPS_ENDPOINT: 'true',
@@ -217,29 +222,29 @@ describe('a request to AWS', () => {
     }
   })
 
-  it('goes to where AWS has the region', () => {
+  it('uses the endpoint of the region', () => {
     assert.equal(awsEndpoint('kinesis', 'eu-west-1'), 'https://kinesis.eu-west-1.amazonaws.com')
     assert.equal(awsEndpoint('sts', 'cn-north-1'), 'https://sts.cn-north-1.amazonaws.com.cn')
     assert.equal(awsEndpoint('s3', 'us-isob-east-1'), 'https://s3.us-isob-east-1.sc2s.sgov.gov')
   })
 
   const answered = (name: string, status = 400, more: object = {}): object =>
-    Object.assign(new Error('foreign words'), { name, $metadata: { httpStatusCode: status }, ...more })
+    Object.assign(new Error('foreign message'), { name, $metadata: { httpStatusCode: status }, ...more })
   for (const [what, error, code, step, isBare] of [
-    ['a key that is unknown', answered('InvalidAccessKeyId', 403), 'credentials_refused', 'authenticate'],
-    ['a token that is unknown', answered('UnrecognizedClientException'), 'credentials_refused', 'authenticate'],
+    ['an unknown access key', answered('InvalidAccessKeyId', 403), 'credentials_refused', 'authenticate'],
+    ['an unknown token', answered('UnrecognizedClientException'), 'credentials_refused', 'authenticate'],
     ['a wrong secret', answered('SignatureDoesNotMatch', 403), 'credentials_refused', 'authenticate'],
     ['an expired token', answered('ExpiredToken'), 'credentials_refused', 'authenticate'],
     ['a malformed key id', answered('AuthorizationHeaderMalformed'), 'credentials_refused', 'authenticate'],
     ['no permission', answered('AccessDenied', 403), 'permission_missing', 'describe'],
-    ['403 in a language of its own', answered('SyntaxError', 403), 'permission_missing', 'describe'],
+    ['403 with an unreadable body', answered('SyntaxError', 403), 'permission_missing', 'describe'],
     ['403 without a name', answered('UnknownError', 403), 'permission_missing', 'describe', true],
-    ['no bucket', answered('NoSuchBucket', 404), 'not_found', 'describe'],
+    ['a missing bucket', answered('NoSuchBucket', 404), 'not_found', 'describe'],
     ['404 without a name, where names may be missing', answered('UnknownError', 404), 'not_found', 'describe', true],
     ['404 without a name, where they may not', answered('UnknownError', 404), 'protocol_mismatch', 'describe'],
     ['a name in Code', answered('Error', 404, { Code: 'NoSuchKey' }), 'not_found', 'describe'],
     [
-      'another region that is told',
+      'another region, which the response names',
       answered('AuthorizationHeaderMalformed', 400, { Region: 'us-west-2' }),
       'wrong_region',
       'describe',
@@ -251,26 +256,26 @@ describe('a request to AWS', () => {
       'wrong_region',
       'describe',
     ],
-    ['a clock that is wrong', answered('RequestTimeTooSkewed', 403), 'not_set_up', 'authenticate'],
+    ['a wrong clock', answered('RequestTimeTooSkewed', 403), 'not_set_up', 'authenticate'],
     [
-      'a clock that is wrong, in other words',
+      'a wrong clock, reported as a signature error',
       answered('InvalidSignatureException', 400, { message: 'Signature expired: 1 is now earlier than 2' }),
       'not_set_up',
       'authenticate',
     ],
     ['too many requests', answered('SlowDown', 503), 'source_failed', 'describe'],
     ['an error of the server', answered('InternalError', 500), 'source_failed', 'describe'],
-    ['a request that is not accepted', answered('ValidationException'), 'source_failed', 'describe'],
+    ['a rejected request', answered('ValidationException'), 'source_failed', 'describe'],
     ['no answer in time', Object.assign(new Error('x'), { name: 'TimeoutError' }), 'timed_out', 'describe'],
     [
-      'a connection that breaks',
+      'a broken connection',
       Object.assign(new Error('x'), { name: 'TimeoutError', code: 'ECONNRESET' }),
       'protocol_mismatch',
       'describe',
     ],
-    ['nothing at all', undefined, 'protocol_mismatch', 'describe'],
+    ['no error object', undefined, 'protocol_mismatch', 'describe'],
   ] as [string, unknown, FailureCode, ProbeStep, boolean?][]) {
-    it(`tells ${what}`, () => {
+    it(`maps ${what}`, () => {
       const failure = awsFailure(error, { ...attempt, ...(isBare ? { mayBeBare: true } : {}) })
       assert.deepEqual([failure.code, failure.step], [code, step])
       assert.doesNotMatch(`${failure.reason} ${failure.remedy}`, /foreign|scoped|Signature expired/)

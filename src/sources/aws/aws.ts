@@ -1,60 +1,60 @@
-// Who a source is at AWS: a user with an access key, a role that is assumed and renewed, or nobody.
+// Credentials of a source at AWS: an access key, an assumed role that is renewed, or none.
 
-import { ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
+import { ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
 import { awsRequestHandler } from './aws-http.ts'
 import type { AwsIdentity } from './aws-role.ts'
 
 export type { AwsIdentity } from './aws-role.ts'
 
-/** Gives credentials that are good for some minutes at least. Rejects with a ProbeFailure. */
+/** Returns credentials that are valid for some minutes at least. Rejects with a ProbeFailure. */
 export type AwsCredentials = () => Promise<AwsIdentity>
 
 export interface AwsAccess {
-  /** Undefined: nobody, for what is public. */
+  /** Undefined: unsigned requests, for public data. */
   authentication: 'IAM_USER' | 'IAM_ROLE' | undefined
-  /** Of IAM_USER: `accessKeyId` and `secretKey`. */
+  /** For IAM_USER: `accessKeyId` and `secretKey`. */
   accessKey: Record<string, string> | undefined
-  /** The field of the source that the access key came in. */
+  /** The source field that the access key was sent in. */
   accessKeyField?: string
-  /** Of IAM_ROLE. */
+  /** For IAM_ROLE. */
   iamRole: string | undefined
-  /** Where the role is assumed. */
+  /** Region of the STS endpoint. */
   region: string
-  /** What the logs of AWS call us, after `penstock-`. */
+  /** Part of the session name in CloudTrail, after `penstock-`. */
   sessionName: string
 }
 
-/** Credentials are asked for anew this long before they end: a request must not outlive what it is signed with. */
+/** Credentials are renewed this long before they expire: a request must not outlive them. */
 const earlyMs = 5 * 60_000
 
 /**
- * Undefined for nobody. Whoever gets that must keep the client of AWS from signing at all: a client without credentials looks
- * for the operator's, and would read with them what a user asks for.
+ * Undefined without authentication. The caller must then keep the SDK client from signing: a client without credentials uses the
+ * operator's, and would read with the operator's permissions.
  */
 export function awsCredentials(
   access: AwsAccess & { authentication: 'IAM_USER' | 'IAM_ROLE' },
   context: SourceContext,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
 ): AwsCredentials
 export function awsCredentials(
   access: AwsAccess,
   context: SourceContext,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
 ): AwsCredentials | undefined
 export function awsCredentials(
   access: AwsAccess,
   context: SourceContext,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
 ): AwsCredentials | undefined {
   const { authentication, iamRole } = access
   if (authentication === undefined) return undefined
   if (authentication === 'IAM_USER') return async () => identityOf(access)
-  return remember(async () => {
+  return cached(async () => {
     if (!iamRole) throw incomplete('iamRole', 'no role is given', 'send the ARN of the role as iamRole')
-    const handler = awsRequestHandler(surroundings, context)
-    // Loaded by who needs it: most come with a key of a user.
+    const handler = awsRequestHandler(connectOptions, context)
+    // Loaded on demand: most sources use an access key.
     const { assumeRole } = await import('./aws-role.ts')
-    return assumeRole({ ...access, iamRole }, context, handler, surroundings.signal)
+    return assumeRole({ ...access, iamRole }, context, handler, connectOptions.signal)
   })
 }
 
@@ -68,21 +68,21 @@ function incomplete(field: string, reason: string, remedy: string): ProbeFailure
   return new ProbeFailure({ step: 'authenticate', code: 'not_set_up', reason, remedy, field })
 }
 
-/** Asks once for all who want to know at the same time, and again when the answer is about to end or was a failure. */
-function remember(ask: () => Promise<AwsIdentity>): AwsCredentials {
+/** Caches credentials: one request for concurrent callers, and a new one shortly before they expire or after a failure. */
+function cached(load: () => Promise<AwsIdentity>): AwsCredentials {
   let known: Promise<AwsIdentity> | undefined
   const renew = (): Promise<AwsIdentity> => {
-    const asked = ask()
-    known = asked
-    asked.catch(() => {
-      if (known === asked) known = undefined
+    const loading = load()
+    known = loading
+    loading.catch(() => {
+      if (known === loading) known = undefined
     })
-    return asked
+    return loading
   }
   return async () => {
-    const asked = known ?? renew()
-    const { expiration } = await asked
-    if (!expiration || expiration.getTime() - Date.now() > earlyMs) return asked
-    return known === asked ? renew() : (known ?? renew())
+    const loading = known ?? renew()
+    const { expiration } = await loading
+    if (!expiration || expiration.getTime() - Date.now() > earlyMs) return loading
+    return known === loading ? renew() : (known ?? renew())
   }
 }

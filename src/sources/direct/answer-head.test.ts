@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
-import { assertLinearWork } from '../../../test/work-growth.ts'
+import { assertLinearWork } from '../../../test/harness/work-growth.ts'
 import { type AnswerHead, readHead } from './answer-head.ts'
 import type { DirectConnection } from './direct-connection.ts'
 
 function read(text: string): Promise<AnswerHead | undefined> {
-  const connection = { some: async () => Buffer.from(text, 'latin1'), putBack: () => undefined }
+  const connection = { readSome: async () => Buffer.from(text, 'latin1'), putBack: () => undefined }
   return readHead(connection as unknown as DirectConnection)
 }
 
 const withLine = (line: string): string => `HTTP/1.1 200 OK\r\n${line}\r\nContent-Length: 3\r\n\r\n`
 
 describe('the head of an answer', () => {
-  it('has its values without the blanks around them', async () => {
+  it('has values without surrounding blanks', async () => {
     for (const [line, value] of [
       ['x:a', 'a'],
       ['X: \t a b \t ', 'a b'],
@@ -27,13 +27,13 @@ describe('the head of an answer', () => {
     }
   })
 
-  it('has no line without a name, and none with a control character that ends lines or texts', async () => {
+  it('rejects lines without a name or with control characters', async () => {
     for (const line of ['x', ': a', ' x: a', '\tx', 'x : a', 'x y: a', 'x: a\0', 'x: a\rb', 'x: a\nb', '']) {
       assert.equal(await read(withLine(line)), undefined, JSON.stringify(line))
     }
   })
 
-  it('S13 is read in linear time, whatever a store puts into it', async () => {
+  it('S13 is parsed in linear time for any content', async () => {
     const lines: ((size: number) => string)[] = [
       (size) => `x:${' '.repeat(size)}\0`,
       (size) => `x:${' \t'.repeat(size / 2)}\0a`,

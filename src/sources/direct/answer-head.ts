@@ -1,26 +1,26 @@
-// The head of an answer to GET or POST, where it is as simple as those of stores of objects are. Of everything else nothing is guessed: it is left to
-// a reader of HTTP that knows all of it.
+// Parser for the heads of simple HTTP/1.1 answers to GET and POST, as object stores send them. Other answers are left to a complete
+// HTTP client.
 import { Buffer } from 'node:buffer'
 import type { DirectConnection } from './direct-connection.ts'
 
 export interface AnswerHead {
   status: number
-  /** By their names in small letters. */
+  /** By lower-case name. */
   headers: Record<string, string>
-  /** Of the body. */
+  /** Size of the body. */
   sizeBytes: number
-  /** Another request may follow. */
+  /** The connection can be used again. */
   isKeptOpen: boolean
 }
 
 const maxHeadBytes = 16 * 1024
 const headEnd = '\r\n\r\n'
 
-/** Takes nothing of the body. Undefined when the head is not so simple; then nothing more can be read. */
+/** Leaves the body on the connection. Undefined for an unsupported head; the connection can then not be used any more. */
 export async function readHead(connection: DirectConnection): Promise<AnswerHead | undefined> {
   let bytes: Buffer = Buffer.alloc(0)
   for (;;) {
-    bytes = Buffer.concat([bytes, await connection.some()])
+    bytes = Buffer.concat([bytes, await connection.readSome()])
     const end = bytes.indexOf(headEnd)
     if (end === -1 && bytes.length < maxHeadBytes) continue
     if (end === -1 || end > maxHeadBytes) return undefined
@@ -38,18 +38,18 @@ function parseHead(text: string): AnswerHead | undefined {
     const colon = line.indexOf(':')
     const name = line.slice(0, Math.max(colon, 0)).toLowerCase()
     const value = trimBlanks(line.slice(colon + 1))
-    // A folded header line has no name either.
+    // Also rejects folded header lines.
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\r\n\0]/.test(value)) return undefined
     headers[name] = name in headers ? `${headers[name]}, ${value}` : value
   }
   const length = headers['content-length']
-  // Given twice, it has a comma.
+  // A repeated header contains a comma.
   if (length === undefined || !/^\d{1,15}$/.test(length) || 'transfer-encoding' in headers) return undefined
   const isKeptOpen = !/\bclose\b/i.test(headers.connection ?? '')
   return { status: Number(status), headers, sizeBytes: Number(length), isKeptOpen }
 }
 
-/** Each end is looked at once: an expression for blanks, text and blanks tries every way to divide them, in cubic time. */
+/** Linear time: a regular expression for blanks, text and blanks takes cubic time. */
 function trimBlanks(text: string): string {
   let start = 0
   let end = text.length

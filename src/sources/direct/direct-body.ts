@@ -1,4 +1,4 @@
-// The body of an answer, of which the size is known. Can be read as any stream, or to where its bytes are to stay; not both at once.
+// Body of an answer with known size. Can be read as a stream, or into a buffer of the caller; not both at once.
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { NotConnected } from '../source.ts'
@@ -6,55 +6,55 @@ import type { DirectConnection } from './direct-connection.ts'
 
 const chunkBytes = 64 * 1024
 
-/** What it fails with is NotConnected. */
+/** Fails with NotConnected. */
 export class DirectBody extends Readable {
   readonly sizeBytes: number
   readonly #connection: DirectConnection
-  readonly #whenWhole: () => void
+  readonly #onRead: () => void
   #leftBytes: number
 
-  /** `whenWhole`: it was read to its end, and the connection is somebody else's now. Otherwise it is closed. */
-  constructor(connection: DirectConnection, sizeBytes: number, whenWhole: () => void) {
+  /** `onRead`: called at the end of the body, when the connection can be used again. Otherwise the connection is closed. */
+  constructor(connection: DirectConnection, sizeBytes: number, onRead: () => void) {
     super({ highWaterMark: chunkBytes })
     this.#connection = connection
     this.sizeBytes = sizeBytes
     this.#leftBytes = sizeBytes
-    this.#whenWhole = whenWhole
-    // Who reads by readInto is told there.
+    this.#onRead = onRead
+    // readInto rejects with the same error.
     this.on('error', () => undefined)
-    if (sizeBytes === 0) whenWhole()
+    if (sizeBytes === 0) onRead()
   }
 
-  /** Of what has been read neither way. */
+  /** Bytes that have not been read. */
   get leftBytes(): number {
     return this.#leftBytes
   }
 
   /**
-   * As much as the target takes; less only where the body ends. The target must be left alone meanwhile. After a failure, and once it is
-   * destroyed, nothing is written to it any more.
+   * Fills the target; reads less only at the end of the body. The target must not be used until then. After a failure, and after
+   * `destroy`, nothing is written to it.
    */
   async readInto(target: Uint8Array): Promise<number> {
-    const wanted = target.subarray(0, Math.min(target.length, this.#leftBytes))
-    if (wanted.length === 0) return 0
+    const part = target.subarray(0, Math.min(target.length, this.#leftBytes))
+    if (part.length === 0) return 0
     if (this.destroyed) throw new NotConnected()
     try {
-      await this.#connection.fill(wanted)
+      await this.#connection.fill(part)
     } catch {
       const failure = new NotConnected()
       this.destroy(failure)
       throw failure
     }
-    this.#leftBytes -= wanted.length
-    if (this.#leftBytes === 0) this.#whenWhole()
-    return wanted.length
+    this.#leftBytes -= part.length
+    if (this.#leftBytes === 0) this.#onRead()
+    return part.length
   }
 
   override _read(): void {
     const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, this.#leftBytes))
     this.readInto(chunk).then(
       (readBytes) => this.push(readBytes === 0 ? null : chunk),
-      // It has been destroyed with that.
+      // readInto has already destroyed the stream.
       () => undefined,
     )
   }

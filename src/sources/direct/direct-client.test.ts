@@ -16,10 +16,10 @@ const large = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index
 const headOf = (sizeBytes: number, more = ''): string =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${sizeBytes}\r\n${more}\r\n`
 
-/** Speaks to each connection in its own way, request after request. */
+/** Answers one request; `index` counts the requests. */
 type Answerer = (socket: Socket, request: string, index: number) => void
 
-describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
+describe('a body that is read into a buffer', { timeout: 60_000 }, () => {
   let certificates: Certificates
   let clients: DirectClient[] = []
   let servers: Server[] = []
@@ -101,7 +101,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
   }
 
   for (const protocol of ['http', 'https'] as const) {
-    it(`gives all of it over ${protocol}, in steps of any size, as a stream too, over one connection`, async () => {
+    it(`is complete over ${protocol}, in steps of any size and as a stream, over one connection`, async () => {
       const requests: string[] = []
       const port = await listen((socket, request, index) => {
         requests.push(request)
@@ -121,7 +121,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     })
   }
 
-  it('does not care how it comes', async () => {
+  it('is complete for any chunk sizes', async () => {
     const whole = Buffer.concat([Buffer.from(headOf(300)), large.subarray(0, 300)])
     const port = await listen(async (socket) => {
       for (const byte of whole) {
@@ -135,7 +135,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     }
   })
 
-  it('waits for whoever takes their time', async () => {
+  it('waits for a slow reader', async () => {
     const port = await listen(givesLarge)
     const body = await bodyFrom(makeClient({ stallMs: 1_500 }), port)
     const target = Buffer.alloc(large.length)
@@ -146,7 +146,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
   })
 
   for (const protocol of ['http', 'https'] as const) {
-    it(`is whole although the store hangs up over ${protocol} before it was taken`, async () => {
+    it(`is complete when the store closes the connection over ${protocol} before it was read`, async () => {
       for (const bytes of [large, large.subarray(0, 300)]) {
         const port = await listen(
           (socket) => void socket.end(Buffer.concat([Buffer.from(headOf(bytes.length)), bytes])),
@@ -163,7 +163,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     })
   }
 
-  it('is not taken for whole when it is cut off, or comes no further', async () => {
+  it('fails when it is truncated or stalls', async () => {
     const cut = await listen((socket) => socket.end(`${headOf(1_000)}abc`))
     const reset = await listen((socket) => {
       socket.write(`${headOf(1_000)}abc`, () => socket.resetAndDestroy())
@@ -175,7 +175,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
         (answer) => answer?.body,
         () => undefined,
       )
-      // A connection that is reset may take its head with it.
+      // A reset may also lose the head.
       if (!body && port === reset) continue
       await assert.rejects(body!.readInto(Buffer.alloc(1_000)), NotConnected)
       await assert.rejects(body!.readInto(Buffer.alloc(1_000)), NotConnected)
@@ -189,7 +189,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     }
   })
 
-  it('writes nothing any more once it is given up', async () => {
+  it('writes nothing to the buffer after destroy', async () => {
     const port = await listen(async (socket) => {
       for (const letter of 'ab') {
         socket.write(letter === 'a' ? `${headOf(1_000)}${'a'.repeat(100)}` : 'b'.repeat(100))
@@ -201,7 +201,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     const body = await bodyFrom(makeClient(), port)
     const target = Buffer.alloc(1_000)
     const reading = body.readInto(target)
-    // What comes after that is read to the target itself.
+    // Later data is read directly into the target.
     while (!target.includes('b')) await wait(1)
     body.destroy()
     await assert.rejects(reading, NotConnected)
@@ -220,7 +220,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     await assert.rejects(client.ask({ ...asked, port }))
   })
 
-  it('leaves answers that are not so simple to others', async () => {
+  it('returns undefined for unsupported answers', async () => {
     const odd = [
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n',
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\na',
@@ -245,7 +245,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.equal(sockets.length, odd.length, 'none of these connections is used again')
   })
 
-  it('leaves questions that are not so simple to others, and asks nothing', async () => {
+  it('returns undefined for unsupported requests, without sending them', async () => {
     const port = await listen(() => assert.fail('nothing is asked'))
     const client = makeClient()
     for (const more of [{ path: '/a b' }, { path: 'a' }, { path: '/a\r\nX: y' }, { path: '/ü' }]) {
@@ -257,11 +257,11 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.equal(sockets.length, 0)
   })
 
-  it('asks with a body, and again over the same connection', async () => {
+  it('sends a body, and reuses the connection', async () => {
     const requests: string[] = []
     const port = await listen((socket, request) => {
       requests.push(request)
-      // It takes for a head of its own what is a body that ends with an empty line.
+      // This server parses the body as another head, because it ends with an empty line.
       if (!request.startsWith('POST')) socket.write(`${headOf(3)}abc`)
     })
     const client = makeClient()
@@ -279,7 +279,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.equal(sockets.length, 1)
   })
 
-  it('gives errors like other answers, with headers by their names', async () => {
+  it('returns error answers with headers by name', async () => {
     const port = await listen((socket) => {
       socket.write('HTTP/1.1 404 Not Found\r\nX-A:  b \r\nx-a: c\r\n__proto__: d\r\ncontent-length: 3\r\n\r\nabc')
     })
@@ -291,7 +291,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.equal(String(await buffer(body)), 'abc')
   })
 
-  it('uses no connection again that was closed, said so, or has more to say than was asked', async () => {
+  it('does not reuse a connection that was closed, will be closed, or has unexpected data', async () => {
     const ways: Answerer[] = [
       (socket) => void socket.write(`${headOf(3, 'Connection: close\r\n')}abc`),
       (socket) => void socket.write(`${headOf(3)}abcHTTP/1.1 200 OK\r\n`),
@@ -314,7 +314,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.equal(sockets.length, 2 * ways.length)
   })
 
-  it('has nothing in it where there is nothing', async () => {
+  it('can be empty', async () => {
     const port = await listen((socket) => void socket.write(headOf(0)))
     const client = makeClient()
     assert.equal((await buffer(await bodyFrom(client, port))).length, 0)
@@ -322,7 +322,7 @@ describe('a body that is read to where it stays', { timeout: 60_000 }, () => {
     assert.equal(sockets.length, 1)
   })
 
-  it('tells why there is no answer, by names that the client of AWS knows', async () => {
+  it('rejects with error names that the AWS SDK knows', async () => {
     const failureOf = (promise: Promise<DirectAnswer | undefined>): Promise<Error & { code?: string }> =>
       promise.then(
         () => assert.fail('it should have failed'),

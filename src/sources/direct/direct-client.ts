@@ -1,9 +1,9 @@
-// Asks over connections of the egress, for answers whose bodies can be read to where they are to stay. They are kept for the next request.
-// Only what may be asked twice is asked here.
+// HTTP client whose answers are read directly into buffers of the caller. Connections are opened through the egress and reused.
+// Only for requests that may be repeated.
 import { Buffer } from 'node:buffer'
 import type { OnReadOpts } from 'node:net'
 import type { Egress } from '../../lib/egress.ts'
-import type { AgentOptions } from '../../lib/egress-http.ts'
+import type { AgentOptions } from '../../lib/egress-agent.ts'
 import { type AnswerHead, readHead } from './answer-head.ts'
 import { DirectBody } from './direct-body.ts'
 import { type DirectConnection, openDirectConnection } from './direct-connection.ts'
@@ -14,12 +14,12 @@ export interface DirectRequest {
   /** An IPv6 address without its brackets. */
   host: string
   port: number
-  /** With what is asked. */
+  /** With the query. */
   path: string
-  /** All of them, also `host`, and `content-length` of a body. */
+  /** All headers, including `host` and `content-length`. */
   headers: Record<string, string>
   body?: Uint8Array | undefined
-  /** Until the head is there. */
+  /** Aborts the request until the head has been read. */
   signal?: AbortSignal | undefined
 }
 
@@ -29,30 +29,30 @@ export interface DirectAnswer extends Pick<AnswerHead, 'status' | 'headers'> {
 
 export interface DirectClient {
   /**
-   * Rejects with an EgressError, an AbortError, or what says of a connection that it ended or was silent. Undefined when this is nothing for a
-   * reader of simple answers: to be asked again, by one that knows all of HTTP.
+   * Rejects with an EgressError, an AbortError, or the error of a connection that ended or timed out. Undefined when request or
+   * answer are not supported: repeat the request with a complete HTTP client.
    */
   ask(request: DirectRequest): Promise<DirectAnswer | undefined>
-  /** Whatever is under way ends too. */
+  /** Also aborts requests and bodies. */
   close(): void
 }
 
 export interface DirectOptions extends AgentOptions {
-  /** How long nothing may come of a head. */
+  /** Read timeout of the head. */
   headMs: number
-  /** How long nothing may come of a body while it is awaited. */
+  /** Read timeout of the body. */
   stallMs?: number
 }
 
-/** A store that gives nothing for this long has stalled. */
+/** Read timeout of a store. */
 export const longestStallMs = 60_000
 
-/** Others close a connection that rests; the one who asks at that moment must ask again. */
-const longestRestMs = 3_000
+/** Servers close idle connections; a request at that time fails and must be repeated. */
+const maxIdleMs = 3_000
 
 export function makeDirectClient(egress: Egress, options: DirectOptions): DirectClient {
   const { headMs, stallMs = longestStallMs, timeoutMs, signal, tls } = options
-  const resting = new Map<string, DirectConnection[]>()
+  const idle = new Map<string, DirectConnection[]>()
   const open = new Set<DirectConnection>()
   let isClosed = false
 
@@ -70,20 +70,20 @@ export function makeDirectClient(egress: Egress, options: DirectOptions): Direct
     return connection
   }
 
-  const restingAt = (place: string): DirectConnection | undefined => {
-    const there = resting.get(place) ?? []
-    for (let one = there.pop(); one; one = there.pop()) {
+  const takeIdle = (address: string): DirectConnection | undefined => {
+    const connections = idle.get(address) ?? []
+    for (let one = connections.pop(); one; one = connections.pop()) {
       if (one.isClosed) continue
-      one.wake()
+      one.setBusy()
       return one
     }
     return undefined
   }
 
-  const letRest = (place: string, connection: DirectConnection): void => {
-    connection.rest(longestRestMs)
-    const there = resting.get(place) ?? []
-    resting.set(place, [...there.filter((one) => !one.isClosed), connection])
+  const keepIdle = (address: string, connection: DirectConnection): void => {
+    connection.setIdle(maxIdleMs)
+    const connections = idle.get(address) ?? []
+    idle.set(address, [...connections.filter((one) => !one.isClosed), connection])
   }
 
   return {
@@ -91,23 +91,23 @@ export function makeDirectClient(egress: Egress, options: DirectOptions): Direct
       const text = textOf(request)
       if (text === undefined) return undefined
       if (request.signal?.aborted) throw abandoned()
-      const place = `${request.protocol} ${request.host} ${request.port}`
-      const connection = restingAt(place) ?? (await connect(request))
+      const address = `${request.protocol} ${request.host} ${request.port}`
+      const connection = takeIdle(address) ?? (await connect(request))
       const giveUp = (): void => connection.close()
       request.signal?.addEventListener('abort', giveUp, { once: true })
       try {
         request.signal?.throwIfAborted()
-        connection.setPatience(headMs)
+        connection.setReadTimeout(headMs)
         connection.send(request.body ? Buffer.concat([Buffer.from(text), request.body]) : text)
         const head = await readHead(connection)
         if (!head) {
           connection.close()
           return undefined
         }
-        connection.setPatience(stallMs)
+        connection.setReadTimeout(stallMs)
         const { status, headers, sizeBytes, isKeptOpen } = head
-        const whenWhole = (): void => (isKeptOpen ? letRest(place, connection) : connection.close())
-        return { status, headers, body: new DirectBody(connection, sizeBytes, whenWhole) }
+        const onRead = (): void => (isKeptOpen ? keepIdle(address, connection) : connection.close())
+        return { status, headers, body: new DirectBody(connection, sizeBytes, onRead) }
       } catch (error) {
         connection.close()
         throw request.signal?.aborted ? abandoned() : error
@@ -122,14 +122,14 @@ export function makeDirectClient(egress: Egress, options: DirectOptions): Direct
   }
 }
 
-/** By the name that clients know. */
+/** Has the name that HTTP clients expect. */
 function abandoned(): Error {
   return Object.assign(new Error('the request was given up'), { name: 'AbortError' })
 }
 
-/** Undefined of what cannot be said on a line. */
+/** Undefined when path or headers have characters that are not allowed. */
 function textOf({ method, path, headers }: DirectRequest): string | undefined {
   const lines = [`${method} ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
-  const isSayable = /^\/[\x21-\x7e]*$/.test(path) && lines.every((line) => /^[\t\x20-\x7e]+$/.test(line))
-  return isSayable ? `${lines.join('\r\n')}\r\n\r\n` : undefined
+  const isPrintable = /^\/[\x21-\x7e]*$/.test(path) && lines.every((line) => /^[\t\x20-\x7e]+$/.test(line))
+  return isPrintable ? `${lines.join('\r\n')}\r\n\r\n` : undefined
 }

@@ -1,27 +1,27 @@
-// A connection whose bytes are read to where they are wanted: without TLS there is no copy of them on the way, and no memory is made for
-// each piece that comes. Whoever reads large objects gets them for a third of what they cost as a stream.
+// Connection that reads into buffers of the caller. Without TLS, bytes are neither copied nor allocated per chunk: reading large
+// objects takes a third of the CPU time of a stream.
 import { Buffer } from 'node:buffer'
 import type { OnReadOpts, Socket } from 'node:net'
 
 export interface DirectConnection {
   send(data: string | Uint8Array): void
-  /** What has come, and at least a byte of it. Rejects when nothing comes any more. */
-  some(): Promise<Uint8Array>
-  /** To be read next. */
+  /** Reads at least one byte. Rejects when the connection ends. */
+  readSome(): Promise<Uint8Array>
+  /** Returns bytes to be read next. */
   putBack(bytes: Uint8Array): void
-  /** All of it. Rejects when less comes; then, and after `close`, nothing is written to it any more. */
+  /** Fills the target. Rejects when the connection ends before; then, and after `close`, nothing is written to the target. */
   fill(target: Uint8Array): Promise<void>
-  /** While something is awaited: how long nothing may come. */
-  setPatience(longestMs: number): void
-  /** Nothing is expected for now, and whatever comes ends it. */
-  rest(longestMs: number): void
-  wake(): void
+  /** Applies while a read is pending. */
+  setReadTimeout(maxMs: number): void
+  /** No data is expected: any data closes the connection. */
+  setIdle(maxMs: number): void
+  setBusy(): void
   readonly isClosed: boolean
   readonly closed: Promise<void>
   close(): void
 }
 
-/** Why nothing comes any more. The client of AWS knows both names. */
+/** The AWS SDK knows this code, and the name of ReadTimeout. */
 class ConnectionEnded extends Error {
   readonly code = 'ECONNRESET'
   constructor() {
@@ -30,64 +30,64 @@ class ConnectionEnded extends Error {
   }
 }
 
-class Silence extends Error {
+class ReadTimeout extends Error {
   constructor() {
     super('nothing came for too long')
     this.name = 'TimeoutError'
   }
 }
 
-interface Wanted {
+interface PendingRead {
   target: Uint8Array
   filledBytes: number
-  /** False: whatever comes first is enough. */
+  /** False: the first chunk is enough. */
   isWhole: boolean
   resolve(filledBytes: number): void
   reject(error: Error): void
 }
 
-/** What comes before it is known where to. */
+/** Buffer for data without a pending read. */
 const spareBytes = 64 * 1024
 
-/** `open` makes the socket with these options, or without them: then what it reads is copied. */
+/** `isDirect`: `open` creates the socket with `onread`. Otherwise data is copied. */
 export async function openDirectConnection(
   open: (onread: OnReadOpts) => Promise<Socket>,
   { isDirect }: { isDirect: boolean },
 ): Promise<DirectConnection> {
   const spare = Buffer.allocUnsafeSlow(spareBytes)
-  let early: Uint8Array[] = []
-  let wanted: Wanted | undefined
-  let patienceMs = 0
-  let isResting = false
+  let unread: Uint8Array[] = []
+  let pending: PendingRead | undefined
+  let readTimeoutMs = 0
+  let isIdle = false
   let failure: Error | undefined
 
   const settle = (): void => {
-    const settled = wanted
-    wanted = undefined
+    const settled = pending
+    pending = undefined
     socket.setTimeout(0)
     settled?.resolve(settled.filledBytes)
   }
 
-  /** How much of it was wanted. */
+  /** Returns the number of bytes that the pending read took. */
   const give = (bytes: Uint8Array, { isInPlace }: { isInPlace: boolean }): number => {
-    if (!wanted) return 0
-    const taken = Math.min(bytes.length, wanted.target.length - wanted.filledBytes)
-    if (!isInPlace) wanted.target.set(bytes.subarray(0, taken), wanted.filledBytes)
-    wanted.filledBytes += taken
-    if (!wanted.isWhole || wanted.filledBytes === wanted.target.length) settle()
+    if (!pending) return 0
+    const taken = Math.min(bytes.length, pending.target.length - pending.filledBytes)
+    if (!isInPlace) pending.target.set(bytes.subarray(0, taken), pending.filledBytes)
+    pending.filledBytes += taken
+    if (!pending.isWhole || pending.filledBytes === pending.target.length) settle()
     return taken
   }
 
-  /** False: enough for now. */
+  /** Returns false to stop reading from the socket. */
   const take = (bytes: Uint8Array, isInPlace: boolean): boolean => {
-    if (isResting) return refuse()
+    if (isIdle) return refuse()
     const taken = give(bytes, { isInPlace })
-    // A copy: where it lies is read to again.
-    if (taken < bytes.length) early.push(Uint8Array.prototype.slice.call(bytes, taken))
-    return wanted !== undefined
+    // A copy, because the buffer is reused.
+    if (taken < bytes.length) unread.push(Uint8Array.prototype.slice.call(bytes, taken))
+    return pending !== undefined
   }
 
-  /** Nobody has asked for it. */
+  /** Data on an idle connection is unexpected. */
   const refuse = (): false => {
     fail(new ConnectionEnded())
     return false
@@ -95,15 +95,15 @@ export async function openDirectConnection(
 
   const fail = (error: Error): void => {
     failure ??= error
-    const failed = wanted
-    wanted = undefined
-    // Before anybody learns of it: from now on nothing is read to where it was wanted.
+    const failed = pending
+    pending = undefined
+    // Before the caller is notified, so that nothing more is read into its buffer.
     socket.destroy()
     failed?.reject(failure)
   }
 
   const socket = await open({
-    buffer: () => wanted?.target.subarray(wanted.filledBytes) ?? spare,
+    buffer: () => pending?.target.subarray(pending.filledBytes) ?? spare,
     callback: (count, buffer) => take(buffer.subarray(0, count), buffer !== spare),
   })
   if (!isDirect) {
@@ -114,51 +114,51 @@ export async function openDirectConnection(
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const ended = (): void => fail(new ConnectionEnded())
   for (const event of ['end', 'error', 'close']) socket.on(event, ended)
-  socket.on('timeout', () => fail(new Silence()))
+  socket.on('timeout', () => fail(new ReadTimeout()))
   if (socket.destroyed || socket.readableEnded) ended()
 
-  const want = (target: Uint8Array, isWhole: boolean): Promise<number> => {
-    if (wanted) return Promise.reject(new Error('two read from one connection'))
+  const startRead = (target: Uint8Array, isWhole: boolean): Promise<number> => {
+    if (pending) return Promise.reject(new Error('two read from one connection'))
     return new Promise((resolve, reject) => {
-      wanted = { target, filledBytes: 0, isWhole, resolve, reject }
-      const waiting = early
-      early = []
+      pending = { target, filledBytes: 0, isWhole, resolve, reject }
+      const waiting = unread
+      unread = []
       for (const bytes of waiting) {
         const taken = give(bytes, { isInPlace: false })
-        if (taken < bytes.length) early.push(bytes.subarray(taken))
+        if (taken < bytes.length) unread.push(bytes.subarray(taken))
       }
-      if (!wanted) return
-      // Who hung up may have said everything before.
+      if (!pending) return
+      // Data that arrived before the failure may be sufficient.
       if (failure) return fail(failure)
-      socket.setTimeout(patienceMs)
+      socket.setTimeout(readTimeoutMs)
       socket.resume()
     })
   }
 
   return {
     send: (data) => void socket.write(data),
-    async some() {
+    async readSome() {
       const piece = new Uint8Array(spareBytes)
-      return piece.subarray(0, await want(piece, false))
+      return piece.subarray(0, await startRead(piece, false))
     },
     putBack(bytes) {
-      if (bytes.length > 0) early.unshift(bytes)
+      if (bytes.length > 0) unread.unshift(bytes)
     },
     async fill(target) {
-      if (target.length > 0) await want(target, true)
+      if (target.length > 0) await startRead(target, true)
     },
-    setPatience(longestMs) {
-      patienceMs = longestMs
+    setReadTimeout(maxMs) {
+      readTimeoutMs = maxMs
     },
-    rest(longestMs) {
-      if (early.length > 0) return fail(new ConnectionEnded())
-      isResting = true
-      socket.setTimeout(longestMs)
-      // A connection that is not read from does not tell that it has ended.
+    setIdle(maxMs) {
+      if (unread.length > 0) return fail(new ConnectionEnded())
+      isIdle = true
+      socket.setTimeout(maxMs)
+      // A paused socket does not report its end.
       socket.resume()
     },
-    wake() {
-      isResting = false
+    setBusy() {
+      isIdle = false
       socket.setTimeout(0)
     },
     get isClosed() {
@@ -166,7 +166,7 @@ export async function openDirectConnection(
     },
     closed,
     close() {
-      early = []
+      unread = []
       ended()
     },
   }

@@ -1,46 +1,46 @@
-// The partitions that a reader reads: which they are, where each stands and who leads it.
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+// The partitions assigned to a reader, with the position, leader and topic id of each.
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import { isAssignedByNumber } from '../assignment.ts'
 import type { Positions, Selection } from '../source.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { earliest } from './kafka-fetch.ts'
-import { checkRange, meetPartition, type OffsetReset, resetToTopic } from './kafka-offset-reset.ts'
+import { applyMetadata, checkRange, type OffsetReset, resetToTopic } from './kafka-offset-reset.ts'
 import { loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
 import { positionOf } from './kafka-position.ts'
 import type { RecordWalk } from './kafka-records.ts'
 
 export interface ReadPartition extends TopicPartition {
   name: string
-  /** Where the next batch begins; undefined as long as that is not known. */
+  /** Start of the next batch; undefined while it is not known. */
   position: bigint | undefined
-  /** The id of the topic that the position belongs to, and what came before it: as in positions. */
+  /** `log`: the topic id that the position belongs to. `after`: its predecessor. Both as in KafkaPosition. */
   log: string | undefined
   after: string | undefined
-  /** `log` is that of the topic now, because an earlier version of Penstock has stored the position: it may be that of another topic. */
+  /** `log` is the current topic id because an earlier version of Penstock stored the position without one. It may be wrong. */
   isLogAssumed: boolean
-  /** The records at the position are gone. What was fetched before is given out first. */
+  /** The records at the position are gone. Records fetched before are given out first. */
   reset: OffsetReset | undefined
-  /** The topic does not have it any more. */
+  /** The topic no longer has this partition. */
   isMissing: boolean
-  /** The broker has nothing at the position, or gives nothing: whether the records are still there is to be asked. */
+  /** The broker has or returns no records at the position: ask whether they still exist. */
   mustCheckRange: boolean
-  /** Nothing from here on is read; undefined: everything is. */
+  /** Exclusive end of the range to read; undefined: read everything. */
   until: bigint | undefined
-  /** Where the partition ends, by the last answer. */
+  /** Last stable offset of the latest fetch response. */
   end: bigint | undefined
-  /** How many partitions the topic had when it was first read, where positions tell. */
+  /** Partition count of the topic when it was first read, where positions contain it. */
   firstCount: number | undefined
-  /** How long brokers have been waited for that gave nothing, while something up to `until` should be there. */
+  /** Time spent on empty fetch responses while records up to `until` should exist. */
   silentMs: number
-  /** Read before, or begun now: what is lost after that is the user's loss. */
+  /** Reading has begun, now or earlier: records lost from here on are reported as lost. */
   isBegun: boolean
-  /** Was not there when the source was first read. */
+  /** The partition did not exist when the source was first read. */
   isLaterAddition: boolean
-  /** Where it begins is to be remembered, even before there is a record. */
-  mustTellStart: boolean
-  /** What came and is not given out yet: nothing is unpacked before it is its turn. */
+  /** The start must be stored even before there is a record. */
+  mustStoreStart: boolean
+  /** Fetched records that are not given out yet. They are unpacked only when they are due. */
   upcoming: RecordWalk | undefined
-  /** What is upcoming stands at a record that is not given out yet. */
+  /** `upcoming` stands at a record that is not given out yet. */
   hasHead: boolean
 }
 
@@ -48,11 +48,11 @@ export interface Assignment {
   positions: Positions
   selection: Selection
   offset: KafkaSource['offset']
-  /** By topic: how many partitions it had when it was first read. Found out when the reader is opened. */
+  /** Partition count by topic when it was first read. Computed when the reader opens. */
   firstCounts?: Map<string, number>
 }
 
-/** Takes in what the brokers say of the partitions, and finds out where those begin that are new. */
+/** Loads the current metadata and resolves the start of new partitions. */
 export async function updatePartitions(
   known: Map<string, ReadPartition>,
   cluster: KafkaCluster,
@@ -65,14 +65,14 @@ export async function updatePartitions(
     const name = partitionName(partition)
     const same = known.get(name) ?? newPartition(partition, assignment)
     known.set(name, same)
-    meetPartition(same, partition)
+    applyMetadata(same, partition)
   }
   for (const partition of missingPartitions(found, known, assignment)) known.set(partition.name, partition)
-  await place([...known.values()], cluster, assignment)
+  await resolveStarts([...known.values()], cluster, assignment)
   await checkRanges([...known.values()], cluster)
 }
 
-/** Partitions that were read and that the topic of the same name does not have: it was created again with fewer. */
+/** Partitions that were read but no longer exist: the topic was created again with fewer. */
 function missingPartitions(
   found: TopicPartition[],
   known: Map<string, ReadPartition>,
@@ -93,21 +93,21 @@ function missingPartitions(
     if (isFinished(partition)) return [partition]
     const isOther = lost.topicId !== undefined && partition.log !== lost.topicId && partition.after !== lost.topicId
     if (partition.until === undefined && (!isOther || !partition.isBegun)) return []
-    // Should the new topic ever have the partition, it begins at its first record.
+    // If the new topic ever gets this partition, reading begins at its first record.
     partition.reset ??= resetToTopic(partition, lost.topicId ?? '')
     partition.reset.offset ??= 0n
     return [partition]
   })
 }
 
-function isAssigned(partition: TopicPartition, { selection: { share, until } }: Assignment): boolean {
+function isAssigned(partition: TopicPartition, { selection: { assignment, until } }: Assignment): boolean {
   const name = partitionName(partition)
-  return until ? until[name] !== undefined : isAssignedByNumber(name, share)
+  return until ? until[name] !== undefined : isAssignedByNumber(name, assignment)
 }
 
 /**
- * Positions are those of all readers: a topic that has none is read for the first time. What others have begun at tells how many
- * partitions it had then; the fewest, if several began at once. Where no position tells, all that have none came later.
+ * Positions cover all readers: a topic without any is read for the first time. Stored starts contain the partition count at
+ * that time; the smallest wins if several readers began at once. If no position has it, partitions without one came later.
  */
 function firstCountsOf(found: TopicPartition[], positions: Positions): Map<string, number> {
   const counts = new Map<string, number>()
@@ -116,41 +116,45 @@ function firstCountsOf(found: TopicPartition[], positions: Positions): Map<strin
       name.slice(0, name.lastIndexOf('/')) === topic ? [positionOf(text)] : [],
     )
     const ofTopic = begun.filter(({ topicId }) => topicId === undefined || topicId === partitions[0]?.topicId)
-    const told = ofTopic.flatMap(({ firstCount }) => firstCount ?? [])
+    const storedCounts = ofTopic.flatMap(({ firstCount }) => firstCount ?? [])
     if (begun.length === 0) counts.set(topic, partitions.length)
-    else counts.set(topic, told.length === 0 ? 0 : Math.min(...told))
+    else counts.set(topic, storedCounts.length === 0 ? 0 : Math.min(...storedCounts))
   }
   return counts
 }
 
-/** Asks where partitions begin for which nobody has said so yet. */
-async function place(partitions: ReadPartition[], cluster: KafkaCluster, assignment: Assignment): Promise<void> {
-  await placeResets(partitions, cluster)
-  const unplaced = partitions.filter(({ position, leader }) => position === undefined && leader)
-  if (unplaced.length === 0) return
-  const { first = [], later = [] } = Object.groupBy(unplaced, ({ isLaterAddition }) =>
+/** Asks the leaders for the start of partitions that have no position. */
+async function resolveStarts(
+  partitions: ReadPartition[],
+  cluster: KafkaCluster,
+  assignment: Assignment,
+): Promise<void> {
+  await resolveResets(partitions, cluster)
+  const unresolved = partitions.filter(({ position, leader }) => position === undefined && leader)
+  if (unresolved.length === 0) return
+  const { first = [], later = [] } = Object.groupBy(unresolved, ({ isLaterAddition }) =>
     isLaterAddition ? 'later' : 'first',
   )
   const [starts, beginnings] = await Promise.all([
     loadStarts(cluster, first, assignment.offset),
-    // All that a partition holds which came later is newer than the moment from which on is to be read.
+    // A partition added later has only records newer than the requested timestamp.
     loadOffsets(cluster, later, earliest),
   ])
-  for (const partition of unplaced) {
+  for (const partition of unresolved) {
     partition.position = starts.get(partition.name) ?? beginnings.get(partition.name)!
-    // The end of today is not the end of the next time, and a start that nobody knows looks like a later addition. Of a topic that is
-    // deleted before anything was read, nobody would know that it was another one.
-    const mustTellStart = isFromMoment(assignment) || partition.topicId !== undefined
-    partition.mustTellStart = mustTellStart && !assignment.selection.until
+    // The log end moves, and a start that was not stored looks like a later addition. Without a stored topic id, a topic that is
+    // deleted before anything was read could not be recognised as another one.
+    const mustStoreStart = startsAfterEarliest(assignment) || partition.topicId !== undefined
+    partition.mustStoreStart = mustStoreStart && !assignment.selection.until
   }
 }
 
-/** All that a new topic has is new. */
-async function placeResets(partitions: ReadPartition[], cluster: KafkaCluster): Promise<void> {
-  const unplaced = partitions.filter(({ reset, leader }) => reset && reset.offset === undefined && leader)
-  if (unplaced.length === 0) return
-  const beginnings = await loadOffsets(cluster, unplaced, earliest)
-  for (const { name, reset } of unplaced) if (reset) reset.offset = beginnings.get(name)!
+/** A new topic is read from its earliest offset. */
+async function resolveResets(partitions: ReadPartition[], cluster: KafkaCluster): Promise<void> {
+  const unresolved = partitions.filter(({ reset, leader }) => reset && reset.offset === undefined && leader)
+  if (unresolved.length === 0) return
+  const beginnings = await loadOffsets(cluster, unresolved, earliest)
+  for (const { name, reset } of unresolved) if (reset) reset.offset = beginnings.get(name)!
 }
 
 async function checkRanges(partitions: ReadPartition[], cluster: KafkaCluster): Promise<void> {
@@ -161,7 +165,7 @@ async function checkRanges(partitions: ReadPartition[], cluster: KafkaCluster): 
   }
 }
 
-function isFromMoment({ offset }: Assignment): boolean {
+function startsAfterEarliest({ offset }: Assignment): boolean {
   return offset?.strategy === 'from_latest' || offset?.strategy === 'from_timestamp'
 }
 
@@ -184,22 +188,22 @@ function newPartition(found: TopicPartition, assignment: Assignment): ReadPartit
     mustCheckRange: false,
     until: until === undefined ? undefined : positionOf(until).offset,
     end: undefined,
-    firstCount: begun ? begun.firstCount : (isFromMoment(assignment) && firstCount) || undefined,
+    firstCount: begun ? begun.firstCount : (startsAfterEarliest(assignment) && firstCount) || undefined,
     silentMs: 0,
     isBegun: begun !== undefined,
     isLaterAddition: found.partition >= firstCount,
-    mustTellStart: false,
+    mustStoreStart: false,
     upcoming: undefined,
     hasHead: false,
   }
 }
 
-/** All that is wanted of it has been given out. */
+/** All requested records have been given out. */
 export function isFinished({ position, until }: ReadPartition): boolean {
   return until !== undefined && position !== undefined && position >= until
 }
 
-/** How many records are not given out yet; those that were deleted or aborted count too. Undefined before all have been told of. */
+/** Records not given out yet, including deleted and aborted ones. Undefined until all ends are known. */
 export function lagOf(partitions: Iterable<ReadPartition>): number | undefined {
   let lag = 0n
   for (const { position, until, end, isMissing } of partitions) {

@@ -1,4 +1,4 @@
-// The brokers of a source as one: the first that answers, those that it names, the partitions of the topics and who leads them.
+// Connections to all brokers of a source, the partitions of its topics, and their leaders.
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   findCoordinatorV1,
@@ -9,37 +9,38 @@ import {
   metadataV12,
 } from '@platformatic/kafka'
 import { hostOfUrl } from '../../lib/host.ts'
-import { ProbeFailure, type ProbeStep } from '../source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../source.ts'
 import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
 import { type BrokerAddress, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
-import { makeTurnstile } from './kafka-pace.ts'
+import { limitConcurrency } from './kafka-scheduling.ts'
 
 export interface TopicPartition {
   topic: string
   partition: number
-  /** A topic that is deleted and created again has another one. Undefined where the brokers have none. */
+  /** A topic that is deleted and created again gets another id. Undefined where the brokers have no topic ids. */
   topicId: string | undefined
-  /** Undefined while the partition has none. */
+  /** Undefined while the partition has no leader. */
   leader: BrokerAddress | undefined
 }
 
 export interface KafkaCluster {
-  /** All partitions of all topics of the source, as they are now. Rejects with a ProbeFailure when a topic is not there. */
+  /** Current partitions of all topics of the source. Rejects with a ProbeFailure when a topic does not exist. */
   loadPartitions(): Promise<TopicPartition[]>
-  /** The broker that keeps the positions of the group, or why it is not told. */
-  findCoordinator(group: string): Promise<{ place?: BrokerAddress; errorCode: number }>
-  /** One connection for each place and purpose. Rejects with a ProbeFailure. */
-  connectionTo(place: BrokerAddress, purpose?: 'group'): Promise<BrokerConnection>
+  /** The group coordinator, or the error code of the response. */
+  findCoordinator(group: string): Promise<{ address?: BrokerAddress; errorCode: number }>
+  /** One connection per broker address and purpose. Rejects with a ProbeFailure. */
+  connectionTo(address: BrokerAddress, purpose?: 'group'): Promise<BrokerConnection>
 }
 
 const metadataApis = [metadataV12.api, metadataV10.api, metadataV8.api, metadataV4.api] as const
 const coordinatorApis = [findCoordinatorV4.api, findCoordinatorV1.api] as const
 
-/** Together for all brokers that are tried, as far as that leaves each a chance. */
+/** Shared by all bootstrap brokers, with a minimum for each. */
 const connectTimeoutMs = 8_000
 const leastConnectTimeoutMs = 2_000
 
-/** Whoever answers says who the other brokers are, and could name any number of them. */
+/** A broker could advertise any number of others. */
 const mostOpeningAtOnce = 8
 const mostConnections = 256
 
@@ -50,17 +51,17 @@ interface Opening {
 
 /** Its connections end with the access. */
 export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep) => void): Promise<KafkaCluster> {
-  const { place: first, connection } = await connectFirst(access, begin)
+  const { address: first, connection } = await connectFirst(access, begin)
   const openings = new Map<string, Opening>()
-  /** Also those that others have taken the place of: a request may still be on its way there. */
+  /** Includes replaced connections: they may still have requests in flight. */
   const all = new Set<Opening>()
-  const inTurn = makeTurnstile(mostOpeningAtOnce)
+  const limited = limitConcurrency(mostOpeningAtOnce)
   const firstOpening: Opening = { connecting: Promise.resolve(connection), connection }
   openings.set(keyOf(first), firstOpening)
   all.add(firstOpening)
 
-  const connectionTo: KafkaCluster['connectionTo'] = (place, purpose) => {
-    const key = keyOf(place, purpose)
+  const connectionTo: KafkaCluster['connectionTo'] = (address, purpose) => {
+    const key = keyOf(address, purpose)
     const known = openings.get(key)
     const isGood = known && (!known.connection || (known.connection.isOpen && !known.connection.isExpired()))
     if (isGood) return known.connecting
@@ -69,7 +70,7 @@ export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep)
     }
     if (all.size >= mostConnections) return Promise.reject(tooManyBrokers())
     const opening: Opening = {
-      connecting: inTurn(() => connectBroker(access, place, { timeoutMs: connectTimeoutMs })),
+      connecting: limited(() => connectBroker(access, address, { timeoutMs: connectTimeoutMs })),
     }
     openings.set(key, opening)
     all.add(opening)
@@ -94,7 +95,7 @@ export async function openCluster(access: KafkaAccess, begin?: (step: ProbeStep)
       const [coordinator] = coordinators
       if (!coordinator) return { errorCode: kafkaErrors.coordinatorNotAvailable }
       const { errorCode, host, port } = coordinator
-      return errorCode === 0 ? { errorCode, place: { host, port, isAdvertised: true } } : { errorCode }
+      return errorCode === 0 ? { errorCode, address: { host, port, isAdvertised: true } } : { errorCode }
     },
   }
 }
@@ -113,13 +114,13 @@ function tooManyBrokers(): ProbeFailure {
   })
 }
 
-/** The brokers that the user gave, one after the other until one lets us in or says why it does not. */
+/** Tries the bootstrap brokers in order until one accepts or rejects the login. */
 async function connectFirst(
   access: KafkaAccess,
   begin: ((step: ProbeStep) => void) | undefined,
-): Promise<{ place: BrokerAddress; connection: BrokerConnection }> {
-  const places = access.config.brokers.split(',').map(placeOf)
-  const timeoutMs = Math.max(leastConnectTimeoutMs, Math.floor(connectTimeoutMs / places.length))
+): Promise<{ address: BrokerAddress; connection: BrokerConnection }> {
+  const addresses = access.config.brokers.split(',').map(parseAddress)
+  const timeoutMs = Math.max(leastConnectTimeoutMs, Math.floor(connectTimeoutMs / addresses.length))
   const begun = new Set<ProbeStep>()
   const beginOnce = (step: ProbeStep): void => {
     if (begun.has(step)) return
@@ -129,11 +130,11 @@ async function connectFirst(
   beginOnce('connect')
   let failure: ProbeFailure | undefined
   let triedCount = 0
-  for (const place of places) {
+  for (const address of addresses) {
     try {
-      return { place, connection: await connectBroker(access, place, { timeoutMs, begin: beginOnce }) }
+      return { address, connection: await connectBroker(access, address, { timeoutMs, begin: beginOnce }) }
     } catch (error) {
-      // Who is not let in by one broker is not let in by the others.
+      // Credentials rejected by one broker are rejected by the others.
       if (!(error instanceof ProbeFailure) || error.step === 'authenticate') throw error
       failure ??= error
       triedCount++
@@ -149,16 +150,16 @@ function amongOthers(failure: ProbeFailure, triedCount: number): ProbeFailure {
   return failureFrom(cause, { step, code, reason: more, remedy, ...(field ? { field } : {}) })
 }
 
-function placeOf(broker: string): BrokerAddress {
+function parseAddress(broker: string): BrokerAddress {
   const colon = broker.lastIndexOf(':')
   const host = hostOfUrl(broker.slice(0, colon))
   return { host, port: Number(broker.slice(colon + 1)), isAdvertised: false }
 }
 
-/** A topic or a leader that is new is not known to every broker at once. */
+/** A new topic or leader is not known to every broker at once. */
 const maxAttempts = 3
 const attemptPauseMs = 150
-/** A broker of Kafka 2.8 or later says so of topics in a cluster that is configured for an earlier version. */
+/** Sent by brokers of Kafka 2.8 or later when the cluster is configured for an earlier version. */
 const noTopicId = '00000000-0000-0000-0000-000000000000'
 
 async function loadPartitions(
@@ -168,15 +169,17 @@ async function loadPartitions(
   const names = [...new Set(access.config.topics.split(','))]
   for (let attempt = 1; ; attempt++) {
     const broker = await connect()
-    // Never with leave to create the topic: a wrong name would make one.
+    // Without auto-creation: a wrong name would create a topic.
     const answer = await broker.call((wire) => broker.choose(metadataApis).async(wire, names, false, false))
-    const places = new Map(answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port, isAdvertised: true }]))
+    const addresses = new Map(
+      answer.brokers.map(({ nodeId, host, port }) => [nodeId, { host, port, isAdvertised: true }]),
+    )
     const topics = names.map((name) => answer.topics.find((topic) => topic.name === name) ?? missingTopic(name))
     const isSettled = topics.every(
       ({ errorCode, partitions }) =>
         errorCode !== kafkaErrors.unknownTopicOrPartition &&
         errorCode !== kafkaErrors.leaderNotAvailable &&
-        partitions.every(({ leaderId }) => places.has(leaderId)),
+        partitions.every(({ leaderId }) => addresses.has(leaderId)),
     )
     if (!isSettled && attempt < maxAttempts) {
       await sleep(attemptPauseMs, undefined, { signal: access.signal }).catch(() => undefined)
@@ -189,7 +192,12 @@ async function loadPartitions(
       const topicId = 'topicId' in found && found.topicId !== noTopicId ? found.topicId : undefined
       return partitions
         .toSorted((a, b) => a.partitionIndex - b.partitionIndex)
-        .map(({ partitionIndex: partition, leaderId }) => ({ topic, partition, topicId, leader: places.get(leaderId) }))
+        .map(({ partitionIndex: partition, leaderId }) => ({
+          topic,
+          partition,
+          topicId,
+          leader: addresses.get(leaderId),
+        }))
     })
   }
 }

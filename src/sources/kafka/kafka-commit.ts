@@ -1,4 +1,4 @@
-// Tells the brokers how far the source has been read, in the name of its consumer group. Only displays of lag look at it.
+// Commits offsets to the consumer group of a source. Only lag monitoring uses them; Penstock resumes from its own positions.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { offsetCommitV2, offsetCommitV7 } from '@platformatic/kafka'
 import { NotConnected, type Positions, ProbeFailure } from '../source.ts'
@@ -9,10 +9,10 @@ import { positionOf } from './kafka-position.ts'
 import { WireError } from './kafka-wire.ts'
 
 const commitApis = [offsetCommitV7.api, offsetCommitV2.api] as const
-/** What a group says that nobody has joined. */
+/** Generation id of a group without members. */
 const noGeneration = -1
 
-const passing: number[] = [
+const retriable: number[] = [
   kafkaErrors.coordinatorLoading,
   kafkaErrors.coordinatorNotAvailable,
   kafkaErrors.notCoordinator,
@@ -20,7 +20,7 @@ const passing: number[] = [
 const maxAttempts = 5
 const firstPauseMs = 100
 
-/** Rejects with NotConnected when the brokers are gone. What else fails is not worth an end of the reading. */
+/** Rejects with NotConnected when the brokers are unreachable. Other failures do not stop reading. */
 export function makeCommit(
   cluster: KafkaCluster,
   group: string,
@@ -29,16 +29,16 @@ export function makeCommit(
   let coordinator: BrokerAddress | undefined
   const attempt = async (positions: Positions): Promise<number[]> => {
     if (!coordinator) {
-      const { place, errorCode } = await cluster.findCoordinator(group)
-      if (!place) return [errorCode]
-      coordinator = place
+      const { address, errorCode } = await cluster.findCoordinator(group)
+      if (!address) return [errorCode]
+      coordinator = address
     }
-    // A connection of its own: it does not wait for records that are yet to come.
+    // A separate connection: commits do not wait behind a long fetch.
     const broker = await cluster.connectionTo(coordinator, 'group').catch((error: unknown) => {
       if (signal.aborted || !(error instanceof ProbeFailure)) throw error
     })
     if (!broker) {
-      // It may be another one the next time.
+      // The coordinator may have moved.
       coordinator = undefined
       return []
     }
@@ -51,11 +51,11 @@ export function makeCommit(
   return async (positions) => {
     for (let pauseMs = firstPauseMs, left = maxAttempts; left > 0; pauseMs *= 2, left--) {
       const codes = await attempt(positions).catch((error: unknown) => {
-        // What only the user can mend is for a read to tell.
+        // The next read reports failures that only the user can fix.
         throw error instanceof WireError || error instanceof ProbeFailure ? new NotConnected() : error
       })
-      // A group that is denied to us, or that others have joined, is the user's choice: the records are read all the same.
-      if (!codes.some((code) => passing.includes(code))) return
+      // The user may deny us the group, or use it for other consumers: reading continues.
+      if (!codes.some((code) => retriable.includes(code))) return
       coordinator = undefined
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined)
     }

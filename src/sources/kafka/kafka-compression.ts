@@ -1,9 +1,8 @@
-// Decompresses a batch of records. A small batch can decompress to more than this machine has: how much comes out is limited
-// before or while it comes.
+// Decompresses a record batch. The output size is limited before or during decompression: a small batch can exceed all memory.
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '@platformatic/kafka'
 
-/** Also thrown for what is not compressed as it says. */
+/** The batch is damaged, too large, or not compressed as its attributes say. */
 export class UnreadableBatch extends Error {
   constructor(message: string) {
     super(message)
@@ -13,7 +12,7 @@ export class UnreadableBatch extends Error {
 
 const largestBatchBytes = 64 * 1024 * 1024
 
-/** `codec` is the number that stands in the attributes of a batch. */
+/** `codec`: from the attributes of the batch. */
 export function decompressBatch(codec: number, bytes: Buffer, mostBytes = largestBatchBytes): Buffer {
   try {
     switch (codec) {
@@ -42,7 +41,7 @@ function checkSize(sizeBytes: number, mostBytes: number): void {
 
 const xerialMagic = Buffer.from('\x82SNAPPY\0', 'latin1')
 
-/** Snappy begins with the size of what it holds; the framing of the Java clients has several such pieces. */
+/** A Snappy block begins with its uncompressed size; the framing of the Java clients has several blocks. */
 function snappySizeBytes(bytes: Buffer): number {
   if (!bytes.subarray(0, xerialMagic.length).equals(xerialMagic)) return leadingVarint(bytes)
   let sizeBytes = 0
@@ -61,7 +60,7 @@ function leadingVarint(bytes: Buffer): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** The most that the blocks of a frame can hold: each has a limit, and none grows more than 255-fold. */
+/** Upper bound for the uncompressed size: each block has a limit, and LZ4 expands at most 255-fold. */
 function mostLz4Bytes(bytes: Buffer): number {
   const flags = bytes.readUInt8(4)
   const blockLimitBytes = 2 ** (8 + 2 * ((bytes.readUInt8(5) >> 4) & 7))

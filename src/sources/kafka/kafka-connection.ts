@@ -1,39 +1,40 @@
-// A connection to one broker: by TLS, or without where the operator allows it and the broker speaks no TLS; then the versions
-// that it speaks; then the login. No credentials are sent before the broker has answered as Kafka.
+// A connection to one broker: TLS (plaintext only if the operator allows it and the broker does not speak TLS), then API versions,
+// then the login. No credentials are sent before the broker has answered as Kafka.
 import type { Socket } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { apiVersionsV0 } from '@platformatic/kafka'
 import { EgressError } from '../../lib/egress.ts'
 import { type TlsOptions, trustWith } from '../../lib/egress-tls.ts'
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import type { AwsCredentials } from '../aws/aws.ts'
-import { ProbeFailure, type ProbeStep, type SourceContext, type SourceAccess } from '../source.ts'
-import { type BrokerAddress, failureFrom, helloFailure, placeText, wayFailure } from './kafka-failure.ts'
+import { ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import { addressText, apiVersionsFailure, type BrokerAddress, connectFailure, failureFrom } from './kafka-failure.ts'
 import { type Frames, makeFrames } from './kafka-frames.ts'
 import { logIn } from './kafka-login.ts'
 import { egressOf } from './kafka-routes.ts'
 import { openWire, type Wire, WireError } from './kafka-wire.ts'
 
-/** All that it takes to reach the brokers of a source, and what was found out about them. */
+/** Everything needed to reach the brokers of a source, and what is known about them so far. */
 export interface KafkaAccess extends SourceAccess {
   config: KafkaSource
   secrets: SourceSecrets
   context: SourceContext
   tls: TlsOptions
-  /** Whether the brokers speak TLS: what the first one does, all others must do. */
+  /** Whether the brokers speak TLS. The first connection decides for all others. */
   hasTls: boolean | undefined
-  /** Of a login with IAM. */
+  /** AWS region of an IAM login. */
   region: string | undefined
   awsCredentials: AwsCredentials | undefined
-  /** Ends all connections that were made with it. */
+  /** Ends all connections that were opened with it. */
   close(): void
 }
 
 export interface BrokerConnection extends Wire {
-  /** The first of these, newest first, that the broker speaks; the oldest if it speaks none. */
+  /** Returns the first API that the broker supports, or the last if it supports none. Sort them newest first. */
   choose<Api extends { key: number; version: number }>(apis: readonly Api[]): Api
-  /** After that the broker ends the connection by itself. */
+  /** Whether the login is about to expire, after which the broker closes the connection. */
   isExpired(): boolean
 }
 
@@ -46,15 +47,15 @@ export function makeAccess(
   config: KafkaSource,
   secrets: SourceSecrets,
   context: SourceContext,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
 ): KafkaAccess {
   const controller = new AbortController()
   return {
     config,
     secrets,
     context,
-    egress: egressOf(config, context, surroundings.egress),
-    signal: AbortSignal.any([surroundings.signal, controller.signal]),
+    egress: egressOf(config, context, connectOptions.egress),
+    signal: AbortSignal.any([connectOptions.signal, controller.signal]),
     tls: tlsOptions(config, secrets, context),
     hasTls: undefined,
     region: undefined,
@@ -66,22 +67,22 @@ export function makeAccess(
 /** Rejects with a ProbeFailure. */
 export async function connectBroker(
   access: KafkaAccess,
-  place: BrokerAddress,
+  address: BrokerAddress,
   { timeoutMs, begin }: ConnectOptions,
 ): Promise<BrokerConnection> {
   const { config, signal } = access
-  const { socket, hasTls, frames } = await openSocket(access, place, timeoutMs)
+  const { socket, hasTls, frames } = await openSocket(access, address, timeoutMs)
   if (hasTls) begin?.('tls')
   const wire = openWire(socket, signal, frames)
   try {
     const versions = await loadVersions(wire, timeoutMs).catch((error: unknown) => {
-      throw error instanceof WireError ? helloFailure(error, place, isMutual(config)) : error
+      throw error instanceof WireError ? apiVersionsFailure(error, address, isMutual(config)) : error
     })
     access.hasTls = hasTls
-    const choose: BrokerConnection['choose'] = (apis) => apis.find((api) => isSpoken(versions, api)) ?? apis.at(-1)!
+    const choose: BrokerConnection['choose'] = (apis) => apis.find((api) => isSupported(versions, api)) ?? apis.at(-1)!
     begin?.('authenticate')
     const openedAtMs = performance.now()
-    const lifetimeMs = isMutual(config) ? 0 : await logIn(wire, access, place, choose)
+    const lifetimeMs = isMutual(config) ? 0 : await logIn(wire, access, address, choose)
     const isExpired = (): boolean => lifetimeMs > 0 && performance.now() > openedAtMs + lifetimeMs * 0.8
     return Object.assign(wire, { choose, isExpired })
   } catch (error) {
@@ -96,20 +97,20 @@ function isMutual({ authentication }: KafkaSource): boolean {
 
 async function openSocket(
   access: KafkaAccess,
-  place: BrokerAddress,
+  address: BrokerAddress,
   timeoutMs: number,
 ): Promise<{ socket: Socket; hasTls: boolean; frames?: Frames }> {
   const { config, context, egress, signal, tls } = access
-  const { host, port } = place
+  const { host, port } = address
   const failed = (error: unknown): unknown =>
-    error instanceof EgressError ? wayFailure(error, place, isMutual(config)) : error
+    error instanceof EgressError ? connectFailure(error, address, isMutual(config)) : error
   if (access.hasTls !== false) {
     try {
       return { socket: await egress.connectTls(host, port, { timeoutMs, signal, tls }), hasTls: true }
     } catch (error) {
       if (!(error instanceof EgressError) || error.tls !== 'no tls') throw failed(error)
-      // What was found out once holds: a broker that is to be asked without TLS only now would be a way around it.
-      if (access.hasTls || !context.allowPlaintext || isMutual(config)) throw tlsRefused(error, place, config)
+      // The first result stays valid: falling back to plaintext later would be a downgrade.
+      if (access.hasTls || !context.allowPlaintext || isMutual(config)) throw tlsNotSupported(error, address, config)
     }
   }
   try {
@@ -121,12 +122,12 @@ async function openSocket(
   }
 }
 
-function tlsRefused(cause: Error, place: BrokerAddress, config: KafkaSource): ProbeFailure {
+function tlsNotSupported(cause: Error, address: BrokerAddress, config: KafkaSource): ProbeFailure {
   const allow = 'have the broker speak TLS, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true'
   return failureFrom(cause, {
     step: 'tls',
     code: 'tls_refused',
-    reason: `${placeText(place)} does not speak TLS`,
+    reason: `${addressText(address)} does not speak TLS`,
     remedy: isMutual(config) ? 'use the port of the brokers that asks for a client certificate' : allow,
     field: 'brokers',
   })
@@ -134,7 +135,7 @@ function tlsRefused(cause: Error, place: BrokerAddress, config: KafkaSource): Pr
 
 type Versions = Map<number, { min: number; max: number }>
 
-/** The oldest form of the question is understood by every broker. */
+/** Version 0 is understood by every broker. */
 async function loadVersions(wire: Wire, timeoutMs: number): Promise<Versions> {
   const { errorCode, apiKeys } = await wire.call(
     (connection) => apiVersionsV0.api.async(connection, 'penstock', '1'),
@@ -147,9 +148,9 @@ async function loadVersions(wire: Wire, timeoutMs: number): Promise<Versions> {
   return versions
 }
 
-function isSpoken(versions: Versions, { key, version }: { key: number; version: number }): boolean {
-  const spoken = versions.get(key)
-  return spoken !== undefined && spoken.min <= version && version <= spoken.max
+function isSupported(versions: Versions, { key, version }: { key: number; version: number }): boolean {
+  const supported = versions.get(key)
+  return supported !== undefined && supported.min <= version && version <= supported.max
 }
 
 function tlsOptions(config: KafkaSource, secrets: SourceSecrets, context: SourceContext): TlsOptions {

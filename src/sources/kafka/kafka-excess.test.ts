@@ -1,4 +1,4 @@
-// Brokers that send more than anyone needs: it must not take the memory, the time or the connections of everybody else.
+// Brokers that send excessive data or metadata: memory, CPU time and connections stay bounded.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { probe, probeFails } from '../../../test/sources/conformance.ts'
@@ -20,7 +20,7 @@ import type { ReadableSource } from '../source.ts'
 
 const apiKeys = { fetch: 1, metadata: 3 } as const
 
-describe('the Kafka source and too much', () => {
+describe('the Kafka source and excessive responses', () => {
   let server: KafkaServer
   let topic: string
   before(async () => {
@@ -44,7 +44,7 @@ describe('the Kafka source and too much', () => {
     })
   })
 
-  it('does not look through all that a sample could unpack', async () => {
+  it('limits how much it decompresses for a sample', async () => {
     const key = 'k'.repeat(20 * 1024 * 1024)
     const packed = await topicWith(server, [], 6)
     for (const partition of numbers(0, 6)) {
@@ -54,7 +54,7 @@ describe('the Kafka source and too much', () => {
     assert.equal(samples[0]?.rows.length, 2)
   })
 
-  describe('of other brokers', () => {
+  describe('with many advertised brokers', () => {
     const resolvesHere = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => ['127.0.0.1'])
     const withLeaders = async (
       count: number,
@@ -71,14 +71,14 @@ describe('the Kafka source and too much', () => {
       })
     }
 
-    it('takes a sample from some of them', () =>
+    it('samples a limited number of leaders', () =>
       withLeaders(30, async (source, connectionCount) => {
         const { samples } = await probe(source, { egress: resolvesHere })
         assert.equal(samples[0]?.rows.length, 16)
         assert.equal(connectionCount(), 17)
       }))
 
-    it('reads from all of them, up to a limit', async () => {
+    it('reads from all leaders, up to a limit', async () => {
       await withLeaders(30, async (source, connectionCount) => {
         const reader = await source.open({}, { egress: resolvesHere, signal: AbortSignal.timeout(20_000) })
         try {

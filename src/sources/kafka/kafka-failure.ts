@@ -1,9 +1,10 @@
-// Failures of Kafka in our own words: what its error codes and broken connections mean to whoever set the source up.
+// Maps error codes of Kafka and broken connections to ProbeFailures that users can act on.
 import { EgressError } from '../../lib/egress.ts'
 import { tlsFailureOf } from '../../lib/egress-tls.ts'
 import { isHost } from '../../lib/host.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
 import { egressFailure } from '../failure.ts'
-import { type FailureDetails, NotConnected, ProbeFailure, type ProbeStep } from '../source.ts'
+import { type FailureDetails, NotConnected, ProbeFailure } from '../source.ts'
 import { WireError } from './kafka-wire.ts'
 
 /** Error codes of the protocol. */
@@ -24,46 +25,46 @@ export const kafkaErrors = {
   unsupportedCompression: 76,
 } as const
 
-/** What ends when the brokers have agreed on who leads a partition, such as 6: not the leader. */
-export const passingErrors: readonly number[] = [3, 5, 6, 7, 8, 9, 13, 56, 74, 75, 78, 100, 103]
+/** Retriable errors while the brokers elect a leader, such as 6: NOT_LEADER_OR_FOLLOWER. */
+export const retriableErrors: readonly number[] = [3, 5, 6, 7, 8, 9, 13, 56, 74, 75, 78, 100, 103]
 
-/** Where a broker is. */
+/** Host and port of a broker. */
 export interface BrokerAddress {
   host: string
   port: number
-  /** The brokers named it; the user did not. */
+  /** From broker metadata, not from the user. */
   isAdvertised: boolean
 }
 
-export function placeText({ host, port, isAdvertised }: BrokerAddress): string {
-  // What a broker says of itself may be any text.
+export function addressText({ host, port, isAdvertised }: BrokerAddress): string {
+  // A broker can advertise any text.
   if (!isHost(host)) return 'what the brokers advertise as their host'
-  const place = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-  return isAdvertised ? `${place} (advertised by the brokers)` : place
+  const hostAndPort = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+  return isAdvertised ? `${hostAndPort} (advertised by the brokers)` : hostAndPort
 }
 
-/** A failure that knows what it came from: whether it can pass by itself depends on that. */
+/** Keeps the cause: it decides whether the failure is temporary. */
 export function failureFrom(cause: unknown, details: FailureDetails): ProbeFailure {
   return Object.assign(new ProbeFailure(details), { cause })
 }
 
-/** The way to the broker failed. */
-export function wayFailure(error: EgressError, place: BrokerAddress, hasCertificate: boolean): ProbeFailure {
-  const { step, code, reason, remedy } = egressFailure(error, placeText(place), 'brokers')
-  if (error.tls === 'client refused') return clientRefused(error, place, hasCertificate)
+/** The broker could not be reached. */
+export function connectFailure(error: EgressError, address: BrokerAddress, hasCertificate: boolean): ProbeFailure {
+  const { step, code, reason, remedy } = egressFailure(error, addressText(address), 'brokers')
+  if (error.tls === 'client refused') return clientRefused(error, address, hasCertificate)
   const field = error.tls === 'untrusted' ? 'caCertificate' : 'brokers'
-  if (error.tls || !place.isAdvertised) return failureFrom(error, { step, code, reason, remedy, field })
+  if (error.tls || !address.isAdvertised) return failureFrom(error, { step, code, reason, remedy, field })
   const allow = error.denial === 'loopback' ? `, or ${remedy}` : ''
   const advertise = `let advertised.listeners of the brokers name addresses that Penstock can reach${allow}`
   return failureFrom(error, { step, code, reason, remedy: advertise, field })
 }
 
-function clientRefused(cause: Error, place: BrokerAddress, hasCertificate: boolean): ProbeFailure {
+function clientRefused(cause: Error, address: BrokerAddress, hasCertificate: boolean): ProbeFailure {
   if (hasCertificate) {
     return failureFrom(cause, {
       step: 'authenticate',
       code: 'credentials_refused',
-      reason: `${placeText(place)} refused the client certificate`,
+      reason: `${addressText(address)} refused the client certificate`,
       remedy: 'send a certificate and its key that an authority trusted by the brokers has signed',
       field: 'credentials',
     })
@@ -71,7 +72,7 @@ function clientRefused(cause: Error, place: BrokerAddress, hasCertificate: boole
   return failureFrom(cause, {
     step: 'authenticate',
     code: 'credentials_refused',
-    reason: `${placeText(place)} asks for a client certificate`,
+    reason: `${addressText(address)} asks for a client certificate`,
     remedy: 'set authentication to MUTUAL_TLS, or use the port that takes a user name and a password',
     field: 'authentication',
   })
@@ -81,67 +82,67 @@ function isRefusal({ code }: WireError): boolean {
   return tlsFailureOf(code) === 'client refused'
 }
 
-/** The first answer of a broker did not come, or was none. */
-export function helloFailure(error: WireError, place: BrokerAddress, hasCertificate: boolean): ProbeFailure {
+/** The ApiVersions request failed. */
+export function apiVersionsFailure(error: WireError, address: BrokerAddress, hasCertificate: boolean): ProbeFailure {
   const { failure } = error
-  // With TLS 1.3 a broker judges our certificate after the handshake: a refusal is the first that we hear of it.
-  if (isRefusal(error) || (hasCertificate && failure === 'closed')) return clientRefused(error, place, hasCertificate)
-  if (failure === 'timed out') return timedOut(error, place, 'connect')
+  // With TLS 1.3 the broker rejects our certificate only after the handshake.
+  if (isRefusal(error) || (hasCertificate && failure === 'closed')) return clientRefused(error, address, hasCertificate)
+  if (failure === 'timed out') return timedOut(error, address, 'connect')
   return failureFrom(error, {
     step: 'connect',
     code: 'protocol_mismatch',
-    reason: `what answers at ${placeText(place)} is not Kafka`,
+    reason: `what answers at ${addressText(address)} is not Kafka`,
     remedy: 'check that this is the port of a Kafka broker',
     field: 'brokers',
   })
 }
 
-function timedOut(cause: Error, place: BrokerAddress, step: ProbeStep): ProbeFailure {
+function timedOut(cause: Error, address: BrokerAddress, step: ProbeStep): ProbeFailure {
   return failureFrom(cause, {
     step,
     code: 'timed_out',
-    reason: `${placeText(place)} did not answer in time`,
+    reason: `${addressText(address)} did not answer in time`,
     remedy: 'check that the brokers are reachable and not overloaded',
     field: 'brokers',
   })
 }
 
-/** The connection broke when the broker was asked for a login. */
-export function handshakeBroken(error: WireError, place: BrokerAddress): ProbeFailure {
-  if (error.failure !== 'closed') return loginUnanswered(error, place)
+/** The connection broke during SaslHandshake. */
+export function handshakeBroken(error: WireError, address: BrokerAddress): ProbeFailure {
+  if (error.failure !== 'closed') return loginUnanswered(error, address)
   return failureFrom(error, {
     step: 'authenticate',
     code: 'not_set_up',
-    reason: `${placeText(place)} ended the connection when it was asked for a login`,
+    reason: `${addressText(address)} ended the connection when it was asked for a login`,
     remedy: 'use the port of the brokers that asks for a login',
     field: 'authentication',
   })
 }
 
-/** The connection broke while the broker was to check who we are. */
-export function loginBroken(error: WireError, place: BrokerAddress): ProbeFailure {
-  if (error.failure !== 'closed') return loginUnanswered(error, place)
+/** The connection broke during SaslAuthenticate. */
+export function loginBroken(error: WireError, address: BrokerAddress): ProbeFailure {
+  if (error.failure !== 'closed') return loginUnanswered(error, address)
   return failureFrom(error, {
     step: 'authenticate',
     code: 'credentials_refused',
-    reason: `${placeText(place)} ended the connection when it was given the credentials`,
+    reason: `${addressText(address)} ended the connection when it was given the credentials`,
     remedy: 'check the user name, the password and the authentication that the broker expects',
     field: 'credentials',
   })
 }
 
-function loginUnanswered(error: WireError, place: BrokerAddress): ProbeFailure {
-  if (error.failure === 'timed out') return timedOut(error, place, 'authenticate')
+function loginUnanswered(error: WireError, address: BrokerAddress): ProbeFailure {
+  if (error.failure === 'timed out') return timedOut(error, address, 'authenticate')
   return failureFrom(error, {
     step: 'authenticate',
     code: 'protocol_mismatch',
-    reason: `${placeText(place)} answered the login with something that cannot be read`,
+    reason: `${addressText(address)} answered the login with something that cannot be read`,
     remedy: 'check that this is the port of a Kafka broker, and look at its log',
     field: 'brokers',
   })
 }
 
-/** The connection broke after the broker had let us in. */
+/** The connection broke after the login. */
 export function brokenFailure(error: WireError, step: ProbeStep): ProbeFailure {
   if (error.failure === 'timed out') {
     return failureFrom(error, {
@@ -206,7 +207,7 @@ export function unreadableFailure(topic: string, partition: number, offset: bigi
     step: 'read',
     code: 'undecodable',
     reason: `the records from offset ${offset} on in partition ${partition} of the topic "${topic}" are damaged, of a format from before Kafka 0.11, too large when decompressed, or have more than 10,000 headers each`,
-    remedy: 'delete these records, or write them anew in smaller batches and with fewer headers',
+    remedy: 'delete these records, or produce them again in smaller batches and with fewer headers',
     field: 'topics',
   })
 }
@@ -231,7 +232,7 @@ export function groupDenied(group: string): ProbeFailure {
   })
 }
 
-/** For a reader: whoever reads on waits and opens again unless only the user can mend it. */
+/** Maps an error for a reader: NotConnected, so that the caller retries, unless only the user can fix it. */
 export function readerError(error: unknown): unknown {
   if (error instanceof WireError) return new NotConnected()
   if (!(error instanceof ProbeFailure)) return error

@@ -1,5 +1,4 @@
-// Asks a broker for the records of partitions that it leads. The library's own reading of the answer is not used: it would
-// decompress everything at once, however much that is.
+// Fetch and ListOffsets requests. The response parser of the library is not used: it would decompress everything at once.
 import {
   fetchV4,
   fetchV7,
@@ -15,29 +14,29 @@ import type { BrokerConnection } from './kafka-connection.ts'
 import { memoryOf } from './kafka-memory.ts'
 import type { AbortedTransaction, StoredBatches } from './kafka-records.ts'
 
-export interface WantedPartition {
+export interface PartitionRequest {
   topic: string
   partition: number
   offset: bigint
-  /** Undefined: the partition is asked for by the name of its topic, whichever topic has that name now. */
+  /** Undefined: fetch by topic name, whichever topic has that name now. */
   topicId?: string | undefined
 }
 
 export interface FetchedPartition extends StoredBatches {
   errorCode: number
-  /** Where that ends which may be read now: what transactions that are still open have written comes after it. */
+  /** Last stable offset; the high watermark where the broker does not report it. */
   end: bigint
   aborted: AbortedTransaction[]
 }
 
 export interface FetchLimits {
-  /** How long the broker waits when it has nothing. */
+  /** How long the broker waits for new records. */
   waitMs: number
   maxBytes: number
   maxPartitionBytes: number
 }
 
-/** Only what belongs to no transaction, or to one that was committed. */
+/** Isolation level: no records of open or aborted transactions. */
 const readCommitted = 1
 const anyEpoch = -1
 const answerTimeoutMs = 10_000
@@ -47,29 +46,32 @@ const fetchesByName = [fetchV12, fetchV11, fetchV10, fetchV7, fetchV4].map(({ ap
   version: api.version,
   createRequest,
 }))
-/** From this version on topics are asked for by their ids, and only so. */
+/** From this version on, Fetch identifies topics by id only. */
 const firstById = 13
 const fetches = [{ key: fetchV13.api.key, version: firstById, createRequest: fetchV13.createRequest }, ...fetchesByName]
 
-/** The answer has at least one batch, however large, of the first partition that has any. */
+/** The response has at least one batch, however large, of the first partition with records. */
 export async function fetchRecords(
   broker: BrokerConnection,
-  wanted: WantedPartition[],
+  requested: PartitionRequest[],
   { waitMs, maxBytes, maxPartitionBytes }: FetchLimits,
 ): Promise<FetchedPartition[]> {
-  const hasIds = wanted.every(({ topicId }) => topicId !== undefined)
+  const hasIds = requested.every(({ topicId }) => topicId !== undefined)
   const { key, version, createRequest } = broker.choose(hasIds ? fetches : fetchesByName)
   const isById = version >= firstById
-  const topics = byTopic(wanted, ({ partition, offset }) => ({
+  const topics = byTopic(requested, ({ partition, offset }) => ({
     partition,
     currentLeaderEpoch: anyEpoch,
     fetchOffset: offset,
     lastFetchedEpoch: anyEpoch,
     partitionMaxBytes: maxPartitionBytes,
   }))
-  const ids = new Map(wanted.map(({ topic, topicId = '' }) => [topic, topicId]))
+  const ids = new Map(requested.map(({ topic, topicId = '' }) => [topic, topicId]))
   const names = new Map([...ids].map(([topic, topicId]) => [topicId, topic]))
-  const requested = topics.map(({ topic, partitions }) => ({ topicId: isById ? ids.get(topic)! : topic, partitions }))
+  const requestedTopics = topics.map(({ topic, partitions }) => ({
+    topicId: isById ? ids.get(topic)! : topic,
+    partitions,
+  }))
   const readTopic = (reader: Reader): string =>
     isById ? (names.get(reader.readUUID()) ?? '') : reader.readString(version >= 12)
   const isFlexible = version >= 12
@@ -79,8 +81,8 @@ export async function fetchRecords(
         connection.send<FetchedPartition[]>(
           key,
           version,
-          () => createRequest(waitMs, 1, maxBytes, readCommitted, 0, -1, requested, [], ''),
-          (_id, _key, _version, reader) => readAnswer(reader, version, wanted.length, readTopic),
+          () => createRequest(waitMs, 1, maxBytes, readCommitted, 0, -1, requestedTopics, [], ''),
+          (_id, _key, _version, reader) => readAnswer(reader, version, requested.length, readTopic),
           isFlexible,
           isFlexible,
           (error, answer) => (answer ? resolve(answer) : reject(error)),
@@ -90,10 +92,10 @@ export async function fetchRecords(
   )
 }
 
-/** Of one answer. Each ends with a mark in the records, so a whole answer of such marks has fewer. */
+/** Per response. Each aborted transaction has an abort marker, so a valid response has fewer. */
 const mostAborted = 200_000
 
-/** Throws for an answer that has more in it than was asked for. */
+/** Throws when the response has more partitions or aborted transactions than it can have. */
 function readAnswer(
   reader: Reader,
   version: number,
@@ -106,9 +108,9 @@ function readAnswer(
     if (++abortedCount > mostAborted) throw new Error('too many aborted transactions')
   }
   const isFlexible = version >= 12
-  // How long we are throttled: the broker itself sees to that.
+  // Throttle time: the broker enforces it.
   reader.readInt32()
-  // An error of all, and a session, of which we keep none.
+  // Top-level error code, and the session id, which we do not use.
   const errorCode = version >= 7 ? reader.readInt16() : 0
   if (version >= 7) reader.readInt32()
   const topics = reader.readArray(
@@ -141,7 +143,7 @@ function readPartition(
   const errorCode = reader.readInt16() || commonErrorCode
   const highWatermark = reader.readInt64()
   const lastStableOffset = reader.readInt64()
-  // Where the partition begins.
+  // Log start offset.
   if (version >= 5) reader.skip(8)
   const aborted =
     reader.readNullableArray(
@@ -152,7 +154,7 @@ function readPartition(
       isFlexible,
       isFlexible,
     ) ?? []
-  // A replica that is nearer, which we never ask for.
+  // Preferred read replica: we always read from the leader.
   if (version >= 11) reader.skip(4)
   const bytes = reader.readNullableBytes(isFlexible) ?? Buffer.alloc(0)
   const memory = memoryOf(bytes)
@@ -163,7 +165,7 @@ function readPartition(
 
 const offsetApis = [listOffsetsV5.api, listOffsetsV2.api] as const
 
-/** Moments that stand for the ends of a partition. */
+/** Special timestamps of ListOffsets. */
 export const latest = -1n
 export const earliest = -2n
 
@@ -171,22 +173,22 @@ export interface ListedOffset {
   topic: string
   partition: number
   errorCode: number
-  /** Of the first record that is not older than the moment; -1 when there is none. */
+  /** Of the first record with this timestamp or a later one; -1 without such a record. */
   offset: bigint
 }
 
 export async function listOffsets(
   broker: BrokerConnection,
-  wanted: { topic: string; partition: number }[],
-  moment: bigint,
+  requested: { topic: string; partition: number }[],
+  timestamp: bigint,
 ): Promise<ListedOffset[]> {
-  const topics = byTopic(wanted, ({ partition }) => ({
+  const topics = byTopic(requested, ({ partition }) => ({
     partitionIndex: partition,
     currentLeaderEpoch: anyEpoch,
-    timestamp: moment,
+    timestamp,
   }))
-  const requested = topics.map(({ topic, partitions }) => ({ name: topic, partitions }))
-  const answer = await broker.call((wire) => broker.choose(offsetApis).async(wire, -1, readCommitted, requested))
+  const requestedTopics = topics.map(({ topic, partitions }) => ({ name: topic, partitions }))
+  const answer = await broker.call((wire) => broker.choose(offsetApis).async(wire, -1, readCommitted, requestedTopics))
   return answer.topics.flatMap(({ name, partitions }) =>
     partitions.map(({ partitionIndex, errorCode, offset }) => ({
       topic: name,
@@ -197,16 +199,16 @@ export async function listOffsets(
   )
 }
 
-/** In the order given: neighbours of the same topic go together. */
-export function byTopic<Wanted extends { topic: string }, Asked>(
-  wanted: Wanted[],
-  ask: (one: Wanted) => Asked,
-): { topic: string; partitions: Asked[] }[] {
-  const topics: { topic: string; partitions: Asked[] }[] = []
-  for (const one of wanted) {
+/** Groups by topic, in the given order. */
+export function byTopic<Item extends { topic: string }, Request>(
+  requested: Item[],
+  toRequest: (one: Item) => Request,
+): { topic: string; partitions: Request[] }[] {
+  const topics: { topic: string; partitions: Request[] }[] = []
+  for (const one of requested) {
     const last = topics.find(({ topic }) => topic === one.topic)
-    if (last) last.partitions.push(ask(one))
-    else topics.push({ topic: one.topic, partitions: [ask(one)] })
+    if (last) last.partitions.push(toRequest(one))
+    else topics.push({ topic: one.topic, partitions: [toRequest(one)] })
   }
   return topics
 }

@@ -1,21 +1,21 @@
-// Puts what comes from a broker together to answers, each without its length. Where a socket lets us say where to read to, all but
-// the beginning of an answer is read to where it stays; otherwise each piece is copied when it comes, and once.
+// Splits the byte stream of a broker into responses without their length prefix. With `onread`, all but the start of a response is
+// read straight into its buffer; otherwise each chunk is copied once.
 import type { OnReadOpts } from 'node:net'
 
 export interface FrameTaker {
   take(answer: Buffer): void
-  /** Of the next answer. */
+  /** Size limit of the next response. */
   mostBytes(): number
   allocate(sizeBytes: number): Buffer
   garbled(): void
 }
 
 export interface Frames {
-  /** For a socket that is yet to be made. */
+  /** For a socket that is yet to be opened. */
   onread: OnReadOpts
-  /** For pieces of a socket that was made without it. */
+  /** For chunks of a socket that was opened without `onread`. */
   feed(piece: Buffer): void
-  /** From now on; nothing may have come before. */
+  /** Sets the receiver. Anything received before is an error. */
   giveTo(taker: FrameTaker): void
 }
 

@@ -1,4 +1,4 @@
-// Counts the records between positions and the ends of their partitions, by ListOffsets and without reading.
+// Counts the records between positions and the ends of their partitions, using ListOffsets only.
 import { type Assignment, lagOf, type ReadPartition, updatePartitions } from './kafka-assignment.ts'
 import { openCluster } from './kafka-cluster.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
@@ -16,7 +16,7 @@ export async function measureLag(access: KafkaAccess, assignment: Assignment): P
     present.map((partition) => ({
       ...partition,
       end: ends.get(partition.name),
-      // Of a topic that was created again, reading goes on at its beginning.
+      // A topic that was created again is read from its beginning.
       position: partition.reset?.offset ?? partition.position,
     })),
   )

@@ -1,4 +1,4 @@
-// Who we are, told to a broker in the way that the source says: SASL with a password, with a proof of it, or with a token.
+// SASL login at a broker: PLAIN, SCRAM or OAUTHBEARER, as the source configures.
 import {
   type Connection,
   ResponseError,
@@ -13,7 +13,7 @@ import {
 import { knownFailure } from '../failure.ts'
 import { ProbeFailure } from '../source.ts'
 import type { BrokerConnection, KafkaAccess } from './kafka-connection.ts'
-import { type BrokerAddress, handshakeBroken, kafkaErrors, loginBroken, placeText } from './kafka-failure.ts'
+import { addressText, type BrokerAddress, handshakeBroken, kafkaErrors, loginBroken } from './kafka-failure.ts'
 import { loadMskToken } from './kafka-token.ts'
 import { type Wire, WireError } from './kafka-wire.ts'
 
@@ -28,38 +28,38 @@ interface Login {
 
 const authenticateApis = [saslAuthenticateV2.api, saslAuthenticateV1.api, saslAuthenticateV0.api] as const
 
-/** How long the broker keeps the login, in milliseconds; 0 for ever. Rejects with a ProbeFailure. */
+/** Returns the session lifetime in milliseconds; 0: unlimited. Rejects with a ProbeFailure. */
 export async function logIn(
   wire: Wire,
   access: KafkaAccess,
-  place: BrokerAddress,
+  address: BrokerAddress,
   choose: BrokerConnection['choose'],
 ): Promise<number> {
-  const { mechanism, exchange } = await loadLogin(access, place)
-  await agreeOn(mechanism, wire, place)
-  const refused = refusal(access, place)
+  const { mechanism, exchange } = await loadLogin(access, address)
+  await agreeOn(mechanism, wire, address)
+  const refused = refusal(access, address)
   let answer: Answer
   try {
     answer = await wire.call((connection) => exchange(connection, withShortAnswers(choose(authenticateApis))))
   } catch (error) {
-    if (error instanceof WireError) throw loginBroken(error, place)
-    const known = knownFailure(error, placeText(place), 'brokers')
-    throw known ?? (isAnswer(error) ? refused : brokerNotProven(place))
+    if (error instanceof WireError) throw loginBroken(error, address)
+    const known = knownFailure(error, addressText(address), 'brokers')
+    throw known ?? (isAnswer(error) ? refused : brokerUnproven(address))
   }
-  // A token that is refused is told in the text of an answer that is otherwise good.
+  // OAUTHBEARER reports a rejected token in the bytes of a response without an error code.
   const isRefused = answer.errorCode !== 0 || (mechanism === 'OAUTHBEARER' && answer.authBytes.length > 0)
   if (isRefused) throw refused
   return Number(answer.sessionLifetimeMs)
 }
 
-/** What the broker says in a login is a few names and numbers. */
+/** A valid SASL response is short. */
 const mostLoginBytes = 4 * 1024
 
-/** The library searches an answer in a way that takes as long as the square of its length. */
+/** The library parses a response in quadratic time. */
 function withShortAnswers(authenticate: Authenticate): Authenticate {
   const limited = ((connection, ours, callback) =>
     authenticate(connection, ours, (error, answer) => {
-      // Thrown to the wire, which ends the connection for it.
+      // The wire catches this and ends the connection.
       if (answer && answer.authBytes.length > mostLoginBytes) throw new Error('an answer to a login is too long')
       callback?.(error, answer)
     })) as Authenticate
@@ -70,11 +70,11 @@ function isAnswer(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof ResponseError
 }
 
-async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerAddress): Promise<void> {
+async function agreeOn(mechanism: Mechanism, wire: Wire, address: BrokerAddress): Promise<void> {
   const { errorCode, mechanisms = [] } = await wire
     .call((connection) => saslHandshakeV1.api.async(connection, mechanism))
     .catch((error: unknown) => {
-      throw error instanceof WireError ? handshakeBroken(error, place) : error
+      throw error instanceof WireError ? handshakeBroken(error, address) : error
     })
   if (errorCode === 0) return
   const known = mechanisms.filter((offered) => wellKnownMechanisms.includes(offered))
@@ -83,8 +83,8 @@ async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerAddress): 
     step: 'authenticate',
     code: 'not_set_up',
     reason: isOther
-      ? `${placeText(place)} does not offer ${mechanism}, but ${known.join(' and ')}`
-      : `${placeText(place)} takes no login with ${mechanism}`,
+      ? `${addressText(address)} does not offer ${mechanism}, but ${known.join(' and ')}`
+      : `${addressText(address)} takes no login with ${mechanism}`,
     remedy: isOther
       ? `set authentication to what the broker offers, or enable ${mechanism} there`
       : 'use the port of the brokers that asks for a login',
@@ -92,15 +92,15 @@ async function agreeOn(mechanism: Mechanism, wire: Wire, place: BrokerAddress): 
   })
 }
 
-/** What a broker offers is told only as far as it is a name that we know. */
+/** The names that error messages may repeat; a broker could send any text. */
 const wellKnownMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER', 'GSSAPI', 'AWS_MSK_IAM']
 
-async function loadLogin(access: KafkaAccess, place: BrokerAddress): Promise<Login> {
+async function loadLogin(access: KafkaAccess, address: BrokerAddress): Promise<Login> {
   const { config, secrets } = access
   const { authentication, type } = config
   const { username = '', password = '', connectionString } = secrets.credentials ?? {}
   if (authentication === 'IAM_USER' || authentication === 'IAM_ROLE') {
-    const token = await loadMskToken(access, place)
+    const token = await loadMskToken(access, address)
     return {
       mechanism: 'OAUTHBEARER',
       exchange: (connection, authenticate) => saslOAuthBearer.authenticate(authenticate, connection, token, {}),
@@ -114,7 +114,7 @@ async function loadLogin(access: KafkaAccess, place: BrokerAddress): Promise<Log
     return {
       mechanism: authentication,
       exchange: (connection, authenticate) =>
-        saslScramSha.authenticate(authenticate, connection, algorithm, username, password, scramCrypto(place)),
+        saslScramSha.authenticate(authenticate, connection, algorithm, username, password, scramCrypto(address)),
     }
   }
   return plainLogin(username, password)
@@ -127,11 +127,11 @@ function plainLogin(username: string, password: string): Login {
   }
 }
 
-/** Kafka's own default is 4,096, and its limit 16,384. */
+/** Kafka's default is 4,096, its limit 16,384. */
 const mostIterations = 1_000_000
 
-/** The broker decides how much we must compute, up to a limit. */
-function scramCrypto(place: BrokerAddress): saslScramSha.ScramCryptoModule {
+/** The broker chooses the iteration count; a limit bounds our CPU time. */
+function scramCrypto(address: BrokerAddress): saslScramSha.ScramCryptoModule {
   return {
     ...saslScramSha.defaultCrypto,
     async hi(definition, password, salt, iterations) {
@@ -141,7 +141,7 @@ function scramCrypto(place: BrokerAddress): saslScramSha.ScramCryptoModule {
       throw new ProbeFailure({
         step: 'authenticate',
         code: 'not_set_up',
-        reason: `${placeText(place)} asks for ${iterations} iterations of SCRAM`,
+        reason: `${addressText(address)} asks for ${iterations} iterations of SCRAM`,
         remedy: `set up the user with at most ${mostIterations} iterations`,
         field: 'authentication',
       })
@@ -149,35 +149,35 @@ function scramCrypto(place: BrokerAddress): saslScramSha.ScramCryptoModule {
   }
 }
 
-function refusal({ config }: KafkaAccess, place: BrokerAddress): ProbeFailure {
+function refusal({ config }: KafkaAccess, address: BrokerAddress): ProbeFailure {
   const { authentication } = config
   const failed = (reason: string, remedy: string, field: string): ProbeFailure =>
     new ProbeFailure({ step: 'authenticate', code: 'credentials_refused', reason, remedy, field })
-  const where = placeText(place)
+  const broker = addressText(address)
   switch (authentication) {
     case 'IAM_ROLE':
-      return failed(`${where} refused the role`, 'allow the role kafka-cluster:Connect on the cluster', 'iamRole')
+      return failed(`${broker} refused the role`, 'allow the role kafka-cluster:Connect on the cluster', 'iamRole')
     case 'IAM_USER':
       return failed(
-        `${where} refused the access key`,
+        `${broker} refused the access key`,
         'check the access key, and that its user may do kafka-cluster:Connect on the cluster',
         'credentials',
       )
     default:
       return failed(
-        `${where} refused the user name or the password`,
+        `${broker} refused the user name or the password`,
         `check both, and that the user is set up for ${authentication}`,
         'credentials',
       )
   }
 }
 
-function brokerNotProven(place: BrokerAddress): ProbeFailure {
+function brokerUnproven(address: BrokerAddress): ProbeFailure {
   return new ProbeFailure({
     step: 'authenticate',
     code: 'credentials_refused',
-    reason: `${placeText(place)} did not prove that it knows the password, as SCRAM asks of both sides`,
-    remedy: 'check that this is the right broker, and set the password of the user anew',
+    reason: `${addressText(address)} did not prove that it knows the password, as SCRAM asks of both sides`,
+    remedy: 'check that this is the right broker, and set the password of the user again',
     field: 'credentials',
   })
 }

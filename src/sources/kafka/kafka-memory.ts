@@ -1,22 +1,21 @@
-// Memory for the large answers of a broker, which is used again when nobody holds it any more: what is thrown away by megabytes has
-// the engine of this process search all of its memory, again and again.
+// Reusable memory for large fetch responses: discarding megabytes at a time would cause frequent garbage collection.
 import { type HeldMemory, makeHeldMemory } from '../../lib/held-memory.ts'
 import { makePieceMemory } from '../../lib/piece-memory.ts'
 
-/** By what a view lies in. */
+/** By the ArrayBuffer of a view. */
 const held = new WeakMap<ArrayBufferLike, HeldMemory>()
 
-/** Undefined for what is not used again. */
+/** Undefined for memory that is not reused. */
 export function memoryOf(bytes: Buffer): HeldMemory | undefined {
   return held.get(bytes.buffer)
 }
 
 export interface AnswerMemory {
-  /** Held once, by whoever asks. */
+  /** Returns memory that the caller holds once. */
   take(sizeBytes: number): Buffer
 }
 
-/** Two of the largest answers. Those of the rows that are on their way come on top. */
+/** Two of the largest responses. Memory held by rows in flight is not counted. */
 const mostFreeBytes = 2 * 18 * 1024 * 1024
 
 export function makeAnswerMemory(): AnswerMemory {
@@ -33,28 +32,28 @@ export function makeAnswerMemory(): AnswerMemory {
   }
 }
 
-/** Where the records of a list lie, each by its number. */
-export interface PlaceNumbers {
-  readonly room: number
+/** Byte offsets of the records of a list, by index. */
+export interface RecordOffsets {
+  readonly capacity: number
   readonly heads: Int32Array
   readonly starts: Int32Array
   readonly ends: Int32Array
 }
 
-const mostFreeNumbers = 32
-const freeNumbers: PlaceNumbers[] = []
+const mostFreeOffsets = 32
+const freeOffsets: RecordOffsets[] = []
 
-/** Not cleared. `room` is a power of two. */
-export function takeNumbers(room: number): PlaceNumbers {
-  const found = freeNumbers.findIndex((free) => free.room === room)
-  const [free] = found === -1 ? [] : freeNumbers.splice(found, 1)
+/** Not cleared. `capacity` is a power of two. */
+export function takeRecordOffsets(capacity: number): RecordOffsets {
+  const found = freeOffsets.findIndex((free) => free.capacity === capacity)
+  const [free] = found === -1 ? [] : freeOffsets.splice(found, 1)
   if (free) return free
-  const all = new Int32Array(room * 3)
-  const part = (index: number): Int32Array => all.subarray(index * room, (index + 1) * room)
-  return { room, heads: part(0), starts: part(1), ends: part(2) }
+  const all = new Int32Array(capacity * 3)
+  const part = (index: number): Int32Array => all.subarray(index * capacity, (index + 1) * capacity)
+  return { capacity, heads: part(0), starts: part(1), ends: part(2) }
 }
 
-/** Never looked at again by whoever gives them back. */
-export function giveBackNumbers(numbers: PlaceNumbers): void {
-  if (freeNumbers.length < mostFreeNumbers) freeNumbers.push(numbers)
+/** The caller must not use them afterwards. */
+export function giveBackRecordOffsets(offsets: RecordOffsets): void {
+  if (freeOffsets.length < mostFreeOffsets) freeOffsets.push(offsets)
 }

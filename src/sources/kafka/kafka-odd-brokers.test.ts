@@ -1,4 +1,4 @@
-// Brokers that are old, that move, that break off or talk nonsense.
+// Brokers that are old, change leaders, close connections or send invalid responses.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { loopbackEgress, positionsAfter, probe, probeFails, readAll } from '../../../test/sources/conformance.ts'
@@ -19,8 +19,9 @@ import {
   topicWith,
   withReader,
 } from '../../../test/sources/kafka-world.ts'
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
-import { type Batch, type FailureCode, NotConnected, type ProbeStep, type ReadableSource } from '../source.ts'
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { type Batch, type FailureCode, NotConnected, type ReadableSource } from '../source.ts'
 import { positionOf } from './kafka-position.ts'
 
 const apiKeys = {
@@ -52,14 +53,14 @@ describe('the Kafka source and odd brokers', () => {
       return use(sourceOf(server, topic, { config, context: plaintextContext }), connectionCount)
     })
 
-  const generations: Record<string, Record<number, number>> = {
+  const releases: Record<string, Record<number, number>> = {
     'Kafka 2.4': { 1: 11, 2: 5, 3: 8, 8: 7, 10: 2, 36: 1 },
     'Kafka 2.2': { 1: 10, 2: 4, 3: 7, 8: 6, 10: 2, 36: 1 },
     'Kafka 1.1': { 1: 7, 2: 2, 3: 5, 8: 3, 10: 1, 36: 0 },
     'Kafka 1.0': { 1: 6, 2: 2, 3: 5, 8: 3, 10: 1, 36: 0 },
   }
-  for (const [generation, newest] of Object.entries(generations)) {
-    it(`speaks with a broker that is as old as ${generation}`, async () => {
+  for (const [release, newest] of Object.entries(releases)) {
+    it(`speaks with a broker that is as old as ${release}`, async () => {
       const seen = new Map<number, number>()
       const alter: Alter = ({ apiKey, apiVersion, answer }) => {
         if (apiKey === apiKeys.apiVersions) return withOlderVersions(answer, newest)
@@ -83,7 +84,7 @@ describe('the Kafka source and odd brokers', () => {
 
   it('reads a topic that was created again from its beginning, where brokers have no topic ids, if it is shorter', async () => {
     const alter: Alter = ({ apiKey, answer }) =>
-      apiKey === apiKeys.apiVersions ? withOlderVersions(answer, generations['Kafka 2.4']!) : answer
+      apiKey === apiKeys.apiVersions ? withOlderVersions(answer, releases['Kafka 2.4']!) : answer
     await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
       const name = await topicWith(server, jsonRecords(10))
       const source = sourceOf(server, name, { config: { brokers: address }, context: plaintextContext })
@@ -109,7 +110,7 @@ describe('the Kafka source and odd brokers', () => {
     })
   })
 
-  it('waits for a broker that still knows only the topic that was deleted', async () => {
+  it('waits for a broker whose metadata still has the deleted topic', async () => {
     const name = await topicWith(server, jsonRecords(10))
     const { batches: first } = await readAll(sourceOf(server, name), {})
     await recreateTopic(server, name, 1)
@@ -136,26 +137,26 @@ describe('the Kafka source and odd brokers', () => {
     })
   })
 
-  it('sends nothing to a broker without TLS, and no credentials to what is no Kafka', async () => {
-    const asked: number[] = []
+  it('sends nothing to a broker without TLS, and no credentials to a server that is not Kafka', async () => {
+    const requestedKeys: number[] = []
     const alter: Alter = ({ apiKey }) => {
-      asked.push(apiKey)
+      requestedKeys.push(apiKey)
       return Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')
     }
     const proxy = await startKafkaProxy(server.listeners.saslPlain, alter)
     try {
       const config = { brokers: proxy.address }
       await probeFails(sourceOf(server, topic, { config }), { step: 'tls', code: 'tls_refused' }, { secrets: [] })
-      assert.deepEqual(asked, [])
+      assert.deepEqual(requestedKeys, [])
       const unsecured = sourceOf(server, topic, { config, context: plaintextContext })
       await probeFails(unsecured, { step: 'connect', code: 'protocol_mismatch' }, { secrets: [] })
-      assert.deepEqual(asked, [apiKeys.apiVersions])
+      assert.deepEqual(requestedKeys, [apiKeys.apiVersions])
     } finally {
       await proxy.stop()
     }
   })
 
-  it('asks again who leads when a leader has moved, and reads everything once', async () => {
+  it('refreshes metadata when a leader has moved, and reads everything once', async () => {
     let movedCount = 0
     const alter: Alter = ({ apiKey, count, answer }) => {
       if (apiKey !== apiKeys.fetch || count > 1) return answer
@@ -170,11 +171,11 @@ describe('the Kafka source and odd brokers', () => {
     assert.equal(movedCount, 2)
   })
 
-  it('begins at the end of a partition that had no leader when it was opened, if it is to begin with the latest', async () => {
+  it('begins at the end of a partition that had no leader when it was opened, if the offset strategy is from_latest', async () => {
     let leaderlessCount = 0
     const alter: Alter = ({ apiKey, count, answer }) => {
       if (apiKey !== apiKeys.metadata || count > 2) return answer
-      // No error, the number of the partition, and its leader.
+      // Error code 0, the partition index, and the leader id.
       const partitionAt = answer.indexOf(Buffer.from([0, 0, 0, 0, 0, 1, 0, 0, 0, 1]), answer.indexOf(topic))
       assert.ok(partitionAt > 0)
       answer.writeInt32BE(-1, partitionAt + 6)
@@ -188,7 +189,7 @@ describe('the Kafka source and odd brokers', () => {
       await withReader(source, {}, async (reader) => {
         const starts: string[] = []
         const signal = AbortSignal.timeout(10_000)
-        // As long as a partition has no leader, the brokers are asked anew.
+        // While a partition has no leader, the metadata is requested again.
         while (starts.length < 2 && !signal.aborted) {
           const read = await reader.read({ maxRecords: 10, maxBytes: 1_000, waitMs: 100, signal })
           starts.push(...read.map(({ partition, from, next }) => [partition, from, next].map(shortPosition).join(' ')))
@@ -201,7 +202,7 @@ describe('the Kafka source and odd brokers', () => {
     }
   })
 
-  it('reads on when the broker that keeps the group cannot be reached', async () => {
+  it('continues reading when the group coordinator cannot be reached', async () => {
     let answerCount = 0
     const alter: Alter = ({ apiKey, answer }) => {
       if (apiKey !== apiKeys.findCoordinator) return answer
@@ -220,9 +221,9 @@ describe('the Kafka source and odd brokers', () => {
     assert.equal(answerCount, 2)
   })
 
-  it('logs in anew before the broker ends what it let in', async () => {
+  it('logs in again before the session expires', async () => {
     const alter: Alter = ({ apiKey, answer }) => {
-      // How long the login is good: the last eight bytes before the tags.
+      // The session lifetime: the last eight bytes before the tagged fields.
       if (apiKey === apiKeys.authenticate) answer.writeBigInt64BE(100n, answer.length - 9)
       return answer
     }
@@ -239,7 +240,7 @@ describe('the Kafka source and odd brokers', () => {
     await throughProxy(alter, use, 'PLAIN')
   })
 
-  it('tells which mechanisms the broker offers, as far as their names are known', async () => {
+  it('lists the SASL mechanisms that the broker offers, if their names are known', async () => {
     const offered = ['GSSAPI', 'SCRAM-SHA-512', 'say <b>hello</b>'].map(shortText)
     const refusal = Buffer.concat([Buffer.from([0, 33, 0, 0, 0, offered.length]), ...offered])
     const alter: Alter = ({ apiKey, answer }) =>
@@ -252,18 +253,18 @@ describe('the Kafka source and odd brokers', () => {
   })
 
   const scramAnswers: [string, FailureCode, (text: string) => string][] = [
-    ['more work than is good', 'not_set_up', (text) => text.replace(/i=\d+/, 'i=2147483647')],
-    ['too little work to be safe', 'credentials_refused', (text) => text.replace(/i=\d+/, 'i=1')],
-    ['the nonce of somebody else', 'credentials_refused', (text) => text.replace(/r=../, 'r=::')],
-    ['nothing that can be read', 'protocol_mismatch', () => 'hello,there'],
-    ['the reading of a long text', 'protocol_mismatch', (text) => `${text},x=${'a'.repeat(5_000)}`],
+    ['too many iterations', 'not_set_up', (text) => text.replace(/i=\d+/, 'i=2147483647')],
+    ['too few iterations', 'credentials_refused', (text) => text.replace(/i=\d+/, 'i=1')],
+    ['the nonce of another client', 'credentials_refused', (text) => text.replace(/r=../, 'r=::')],
+    ['an unreadable message', 'protocol_mismatch', () => 'hello,there'],
+    ['a very long message', 'protocol_mismatch', (text) => `${text},x=${'a'.repeat(5_000)}`],
   ]
   for (const [what, code, change] of scramAnswers) {
-    it(`does not go along with SCRAM that asks for ${what}`, async () => {
+    it(`rejects a SCRAM exchange with ${what}`, async () => {
       const alter: Alter = ({ apiKey, count, answer }) => {
         if (apiKey === apiKeys.apiVersions) return withOlderVersions(answer, { [apiKeys.authenticate]: 0 })
         if (apiKey !== apiKeys.authenticate || count > 0) return answer
-        // The correlation id, no error, no message, and what SCRAM says with its length before it.
+        // The correlation id, error code 0, no error message, and the SCRAM message with its length prefix.
         const message = Buffer.from(change(answer.subarray(12).toString()))
         const length = Buffer.alloc(4)
         length.writeInt32BE(message.length)
@@ -295,19 +296,24 @@ describe('the Kafka source and odd brokers', () => {
   }
 
   const breaks: [string, number, ProbeStep, { broken: FailureCode; garbled: FailureCode }][] = [
-    ['the first', apiKeys.apiVersions, 'connect', { broken: 'protocol_mismatch', garbled: 'protocol_mismatch' }],
-    ['that for a login', apiKeys.handshake, 'authenticate', { broken: 'not_set_up', garbled: 'protocol_mismatch' }],
     [
-      'that with the credentials',
+      'the first request',
+      apiKeys.apiVersions,
+      'connect',
+      { broken: 'protocol_mismatch', garbled: 'protocol_mismatch' },
+    ],
+    ['the SASL handshake', apiKeys.handshake, 'authenticate', { broken: 'not_set_up', garbled: 'protocol_mismatch' }],
+    [
+      'the SASL authentication',
       apiKeys.authenticate,
       'authenticate',
       { broken: 'credentials_refused', garbled: 'protocol_mismatch' },
     ],
-    ['that for topics', apiKeys.metadata, 'describe', { broken: 'source_failed', garbled: 'source_failed' }],
-    ['that for records', apiKeys.fetch, 'read', { broken: 'source_failed', garbled: 'source_failed' }],
+    ['the metadata request', apiKeys.metadata, 'describe', { broken: 'source_failed', garbled: 'source_failed' }],
+    ['the fetch request', apiKeys.fetch, 'read', { broken: 'source_failed', garbled: 'source_failed' }],
   ]
   for (const [which, wrong, step, { broken, garbled }] of breaks) {
-    it(`tells that of all requests ${which} was not answered, or with nonsense`, async () => {
+    it(`reports that ${which} was not answered, or with an invalid response`, async () => {
       const nonsense = Buffer.from('this is not what was asked for, by far')
       const replacements: [FailureCode, (answer: Buffer) => Buffer | 'break off'][] = [
         [broken, () => 'break off'],
@@ -318,8 +324,8 @@ describe('the Kafka source and odd brokers', () => {
         const alter: Alter = ({ apiKey, answer }) => (apiKey === wrong ? replace(answer) : answer)
         await throughProxy(alter, async (source) => {
           await probeFails(source, { step, code }, { secrets: [server.user.password] })
-          const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(5_000) }
-          const reading = source.open({}, surroundings).then((reader) => readIds(reader, 20).finally(reader.close))
+          const options = { egress: loopbackEgress, signal: AbortSignal.timeout(5_000) }
+          const reading = source.open({}, options).then((reader) => readIds(reader, 20).finally(reader.close))
           await assert.rejects(reading, NotConnected)
         })
       }

@@ -1,5 +1,5 @@
-// Resets of offsets: where reading goes on when the records at a position are gone, and how many of them were never read. The topic was
-// deleted and created again, retention has overtaken the reader, or the brokers have lost the end of the log.
+// Offset resets when the records at a position are gone, and how many records were lost. Causes: the topic was deleted and created
+// again, retention deleted unread records, or the brokers lost the end of the log.
 import type { Batch, LostRecords } from '../source.ts'
 import { isFinished, type ReadPartition } from './kafka-assignment.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
@@ -8,26 +8,26 @@ import { loadOffsets } from './kafka-offsets.ts'
 import { positionText } from './kafka-position.ts'
 
 export interface OffsetReset {
-  /** Undefined until the leader of the partition has said where the new log begins. */
+  /** Undefined until the leader has reported the earliest offset of the new log. */
   offset: bigint | undefined
   topicId: string | undefined
   after: string | undefined
   reason: string
-  /** How many records are lost at most. `unread`: all that were not given out, whether the last answer told of them or not. */
+  /** How many records are lost at most. `unread`: all that were not given out, including those that were never fetched. */
   records: bigint | 'unread' | 'unknown'
 }
 
-/** Takes in what the brokers say of the partition now. */
-export function meetPartition(known: ReadPartition, found: TopicPartition): void {
+/** Applies the current metadata of the partition. */
+export function applyMetadata(known: ReadPartition, found: TopicPartition): void {
   const { topicId } = found
   known.isMissing = false
-  // A broker that has not heard of the new topic yet.
+  // The metadata of this broker still has the deleted topic.
   const isOutdated = topicId !== undefined && topicId === known.after
   known.leader = isOutdated ? undefined : found.leader
   if (isOutdated || topicId === undefined || isFinished(known)) return
   known.topicId = topicId
   if (known.log === undefined) {
-    // A range that an earlier version of Penstock has begun keeps its names.
+    // A range begun by an earlier version of Penstock keeps its positions without topic id.
     if (known.until !== undefined) return
     known.log = topicId
     known.isLogAssumed = known.isBegun
@@ -36,7 +36,7 @@ export function meetPartition(known: ReadPartition, found: TopicPartition): void
   } else if (known.position !== undefined) {
     if (known.reset?.topicId !== topicId) known.reset = resetToTopic(known, topicId)
   } else {
-    // Reading of the earlier topic had not begun. All that the new one has came after reading was to begin.
+    // Reading of the earlier topic had not begun. All records of the new topic came after reading was to begin.
     Object.assign(known, { log: topicId, position: undefined, isLaterAddition: true, firstCount: undefined })
   }
 }
@@ -47,7 +47,7 @@ export function resetToTopic({ topic, log, until }: ReadPartition, topicId: stri
   return until === undefined ? { ...ofRange, topicId, after: log } : ofRange
 }
 
-/** For a partition at whose position the broker has nothing, or gives nothing of a range. */
+/** For a partition whose position is out of range, or of whose range the broker returns nothing. */
 export async function checkRange(cluster: KafkaCluster, partition: ReadPartition): Promise<void> {
   const { name, topic, position, until, log, after } = partition
   if (position === undefined || partition.reset) return
@@ -70,14 +70,14 @@ export async function checkRange(cluster: KafkaCluster, partition: ReadPartition
   }
 }
 
-/** The broker has the position: there is no sign that it was of another topic. */
+/** The broker has the position: nothing indicates another topic. */
 export function confirmLog(partition: ReadPartition): void {
   if (!partition.isLogAssumed) return
   partition.isLogAssumed = false
-  partition.mustTellStart = true
+  partition.mustStoreStart = true
 }
 
-/** Without a topic id nobody knows whether the topic is another one; that is by far more frequent than a loss of records. */
+/** Without a topic id we assume that the topic was recreated: that is far more frequent than lost records. */
 function resetAtEnd(
   { topic, log, isLogAssumed }: ReadPartition,
   start: bigint,
@@ -93,12 +93,12 @@ function resetAtEnd(
   }
 }
 
-/** Offsets that are read again must not look like those of before. */
+/** Makes positions distinct from earlier ones when the same offsets are read again. */
 function onceMore(after: string | undefined): string {
   return /^\d+$/.test(after ?? '') ? String(Number(after) + 1) : '1'
 }
 
-/** Undefined until it is known where the new log begins. */
+/** Undefined until the start of the new log is known. */
 export function takeReset(partition: ReadPartition, reset: OffsetReset): Batch | undefined {
   const { name, position, end, firstCount, log, after, until } = partition
   const { offset, topicId, reason, records } = reset
@@ -108,14 +108,14 @@ export function takeReset(partition: ReadPartition, reset: OffsetReset): Batch |
   Object.assign(partition, {
     position: offset,
     log: topicId,
-    // A range ends with the name that it had from the beginning.
+    // The end of a range keeps its position text.
     ...(until === undefined ? { after: reset.after } : {}),
     ...(isOtherTopic ? { firstCount: undefined } : {}),
     end: undefined,
     reset: undefined,
     silentMs: 0,
     isBegun: true,
-    mustTellStart: false,
+    mustStoreStart: false,
     isLogAssumed: false,
   })
   const next = positionText({ ...partition, offset, topicId })

@@ -1,10 +1,10 @@
-// Where the partitions of a source begin and end, and where reading begins by what the configuration says.
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+// Start and end offsets of partitions, by the offset strategy of the source.
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { type BrokerAddress, noLeader, topicFailure } from './kafka-failure.ts'
 import { earliest, latest, listOffsets } from './kafka-fetch.ts'
 
-/** How a partition is called in positions. No name of a topic has a slash. */
+/** Key of a partition in positions. Topic names contain no slash. */
 export function partitionName({ topic, partition }: { topic: string; partition: number }): string {
   return `${topic}/${partition}`
 }
@@ -14,7 +14,7 @@ export interface Led<Partition extends TopicPartition> {
   partitions: Partition[]
 }
 
-/** Leaves out partitions that have no leader. */
+/** Leaves out partitions without a leader. */
 export function byLeader<Partition extends TopicPartition>(partitions: Partition[]): Led<Partition>[] {
   const groups = new Map<string, Led<Partition>>()
   for (const partition of partitions) {
@@ -28,17 +28,17 @@ export function byLeader<Partition extends TopicPartition>(partitions: Partition
   return [...groups.values()]
 }
 
-/** By the name of the partition. Rejects with a ProbeFailure; all partitions must have a leader. */
+/** Keyed by partition name. Rejects with a ProbeFailure; all partitions must have a leader. */
 export async function loadOffsets(
   cluster: KafkaCluster,
   partitions: TopicPartition[],
-  moment: bigint,
+  timestamp: bigint,
 ): Promise<Map<string, bigint>> {
-  const homeless = partitions.find(({ leader }) => !leader)
-  if (homeless) throw noLeader(homeless.topic, homeless.partition)
+  const leaderless = partitions.find(({ leader }) => !leader)
+  if (leaderless) throw noLeader(leaderless.topic, leaderless.partition)
   const listed = await Promise.all(
     byLeader(partitions).map(async ({ leader, partitions: led }) =>
-      listOffsets(await cluster.connectionTo(leader), led, moment),
+      listOffsets(await cluster.connectionTo(leader), led, timestamp),
     ),
   )
   const offsets = new Map(listed.flat().map((one) => [partitionName(one), one]))
@@ -52,7 +52,7 @@ export async function loadOffsets(
   )
 }
 
-/** Where partitions begin that have not been read yet. */
+/** Start offsets of partitions that have not been read yet. */
 export async function loadStarts(
   cluster: KafkaCluster,
   partitions: TopicPartition[],
@@ -62,11 +62,11 @@ export async function loadStarts(
     case 'from_latest':
       return loadOffsets(cluster, partitions, latest)
     case 'from_timestamp': {
-      const moment = BigInt(Date.parse(`${offset.timestamp}:00Z`))
-      // First the ends: a record that comes between the two questions is then found by its time, and not passed over.
+      const timestamp = BigInt(Date.parse(`${offset.timestamp}:00Z`))
+      // Ends first: a record that arrives between the two requests is then found by its timestamp and not skipped.
       const ends = await loadOffsets(cluster, partitions, latest)
-      const since = await loadOffsets(cluster, partitions, moment)
-      // Without a record that is young enough, the next one will be.
+      const since = await loadOffsets(cluster, partitions, timestamp)
+      // Without a record at or after the timestamp, reading begins at the end.
       return new Map([...since].map(([name, first]) => [name, first < 0n ? ends.get(name)! : first]))
     }
     default:

@@ -1,16 +1,16 @@
-// A position as text, such as `100 of 3 in 0f4c… after 1`: the offset of the next record, and which log the offset belongs to. The
-// same offset of a topic that was deleted and created again is another record, and must never look like the same position.
+// Positions as text, such as `100 of 3 in 0f4c… after 1`: the offset of the next record and the log that it belongs to. The same
+// offset in a recreated topic is another record, so its position must differ.
 
 export interface KafkaPosition {
   offset: bigint
   /**
-   * Of a source that is read from a timestamp on: how many partitions the topic had when it was first read. Those have numbers below
-   * that and begin at the timestamp; partitions that were added later begin at their beginning. Undefined where it makes no difference.
+   * Partition count when the topic was first read, where reading starts at a timestamp or the latest offset. Lower partition
+   * numbers start there; partitions added later start at their earliest offset. Undefined where it makes no difference.
    */
   firstCount?: number | undefined
-  /** Undefined where the brokers have no topic ids, and in positions of earlier versions of Penstock. */
+  /** Undefined where the brokers have no topic ids, and in positions from earlier versions of Penstock. */
   topicId?: string | undefined
-  /** The id of the topic that this one took the place of, or how often reading has gone back within the topic. */
+  /** The id of the previous topic of this name, or how often reading has gone back within the topic. */
   after?: string | undefined
 }
 

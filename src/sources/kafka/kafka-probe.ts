@@ -1,7 +1,8 @@
-// The probe of a Kafka source: connects, logs in, looks at the topics, and decodes some records of them.
+// Probes a Kafka source: connects, logs in, loads metadata, and decodes some records.
 import { decodeRecords, toSample, Undecodable } from '../../formats/decode/decode.ts'
+import type { ProbeResult, ProbeStep, Sample } from '../../source-shapes/probe.ts'
 import { makeSchemaRegistry } from '../schema-registry/schema-registry.ts'
-import { ProbeFailure, type ProbeOptions, type ProbeResult, type ProbeStep, type Sample } from '../source.ts'
+import { ProbeFailure, type ProbeOptions } from '../source.ts'
 import { type KafkaCluster, openCluster, type TopicPartition } from './kafka-cluster.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
 import { brokenFailure, groupDenied, kafkaErrors, noLeader } from './kafka-failure.ts'
@@ -25,7 +26,7 @@ export async function probeKafka(access: KafkaAccess, options: ProbeOptions): Pr
     return { samples: [await decode(found, access, options.maxRecords)] }
   } catch (error) {
     if (error instanceof WireError) throw brokenFailure(error, current)
-    // Too late for one more connection: what took so long is the step that it is for.
+    // The time limit expired while opening one more connection: report the current step.
     const isLate = options.signal.aborted && error instanceof ProbeFailure && error.step === 'connect'
     throw isLate && current !== 'connect' ? brokenFailure(new WireError('timed out'), current) : error
   }
@@ -33,12 +34,12 @@ export async function probeKafka(access: KafkaAccess, options: ProbeOptions): Pr
 
 async function describe(cluster: KafkaCluster, { config }: KafkaAccess): Promise<TopicPartition[]> {
   const partitions = await cluster.loadPartitions()
-  const homeless = partitions.find(({ leader }) => !leader)
-  if (homeless) throw noLeader(homeless.topic, homeless.partition)
+  const leaderless = partitions.find(({ leader }) => !leader)
+  if (leaderless) throw noLeader(leaderless.topic, leaderless.partition)
   const { consumerGroup } = config
   if (consumerGroup !== undefined) {
     const { errorCode } = await cluster.findCoordinator(consumerGroup)
-    // A coordinator that is not there yet comes with the first use of the group.
+    // A missing coordinator is created with the first use of the group.
     if (errorCode === kafkaErrors.groupAuthorizationFailed) throw groupDenied(consumerGroup)
   }
   return partitions
@@ -65,15 +66,15 @@ async function decode(found: SampleRecord[], access: KafkaAccess, maxRows: numbe
     throw new ProbeFailure({
       step: 'decode',
       code: 'undecodable',
-      reason: `${error.reason}${placeOfRecord(error.reason, found)}`,
+      reason: `${error.reason}${locationOfRecord(error.reason, found)}`,
       remedy: `set format to what the topics hold, or have them hold ${format} only`,
       field: 'format',
     })
   }
 }
 
-/** Decoders count the records that they are given, from 1. */
-function placeOfRecord(reason: string, found: SampleRecord[]): string {
+/** Decoders number records from 1. */
+function locationOfRecord(reason: string, found: SampleRecord[]): string {
   const number = /\brecord (\d+)\b/.exec(reason)?.[1]
   const record = number === undefined ? undefined : found[Number(number) - 1]
   if (!record) return ''

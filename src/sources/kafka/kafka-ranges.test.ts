@@ -1,4 +1,4 @@
-// Ranges that were read before and are read once more, from brokers that give nothing of them.
+// Ranges that are read a second time, from brokers that return none of their records.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { loopbackEgress, positionsAfter, readAll } from '../../../test/sources/conformance.ts'
@@ -40,7 +40,7 @@ describe('a range of a Kafka source', () => {
     return read
   }
 
-  it('of which compaction has left nothing has an end, which a record behind it tells', async () => {
+  it('ends at a record behind it when compaction has removed all its records', async () => {
     const compacted = await topicWith(server, [])
     for (let id = 0; id < 10; id++) await server.produce(compacted, jsonRecords(1, 1, id))
     server.compact?.(compacted, 2, 8)
@@ -60,29 +60,29 @@ describe('a range of a Kafka source', () => {
     }
   })
 
-  it('is not passed over because a broker gives nothing of it, for however long', async () => {
+  it('is not skipped however long a broker returns nothing of it', async () => {
     const alter: Alter = ({ apiKey, answer }) => (apiKey === fetchKey ? fetchAnswer(answer, [0], 0) : answer)
     await throughKafkaProxy(server.listeners.saslPlain, alter, async ({ address }) => {
-      const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
+      const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
       const config = configOf(server, topic, { config: { brokers: address } })
-      const access = makeAccess(config, { credentials: { ...server.user } }, plaintextContext, surroundings)
+      const access = makeAccess(config, { credentials: { ...server.user } }, plaintextContext, connectOptions)
       const options = { selection: { until: { [`${topic}/0`]: '6' } }, stallMs: 4_000 }
       const reader = await openKafkaReader(access, { [`${topic}/0`]: '2' }, options)
-      const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 3_500, signal: surroundings.signal }
+      const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 3_500, signal: connectOptions.signal }
       assert.deepEqual(await reader.read(limits), [])
       await assert.rejects(reader.read(limits), NotConnected)
       await reader.close()
     })
   })
 
-  it('is given whole by a broker that gives nothing at first', async () => {
+  it('is read completely from a broker that returns nothing at first', async () => {
     const { batches, ended } = await readRange(({ apiKey, count, answer }) =>
       apiKey === fetchKey && count < 10 ? fetchAnswer(answer, [0], 0) : answer,
     )
     assert.deepEqual([idsOf(batches), ended], [[2, 3, 4, 5], true])
   })
 
-  it('is not given up because nothing came for a while', async () => {
+  it('is not given up while nothing arrives', async () => {
     const signal = AbortSignal.timeout(20_000)
     const selection = { until: { [`${topic}/0`]: '14' } }
     const source = sourceOf(server, topic)

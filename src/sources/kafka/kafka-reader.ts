@@ -1,5 +1,5 @@
-// Reads on from given offsets of all partitions, without joining the consumer group: our own positions decide. Each leader is
-// asked for its partitions at once, and keeps its request while others answer; what came is given out within the limits.
+// Reads all assigned partitions from given positions, without joining the consumer group. Fetches from all leaders run
+// concurrently; fetched records are given out within the limits of each read.
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Batch,
@@ -14,27 +14,27 @@ import { type Assignment, isFinished, lagOf, type ReadPartition, updatePartition
 import { type KafkaCluster, openCluster } from './kafka-cluster.ts'
 import { makeCommit } from './kafka-commit.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import { type BrokerAddress, kafkaErrors, passingErrors, readerError, topicFailure } from './kafka-failure.ts'
+import { type BrokerAddress, kafkaErrors, readerError, retriableErrors, topicFailure } from './kafka-failure.ts'
 import { type FetchedPartition, fetchRecords } from './kafka-fetch.ts'
 import { confirmLog } from './kafka-offset-reset.ts'
 import { byLeader, partitionName } from './kafka-offsets.ts'
 import { keepFetched, takeBatches } from './kafka-take.ts'
 
-/** New partitions are noticed after this time at the latest. */
+/** Metadata refresh interval, after which new partitions are found. */
 const longestRefreshMs = 30_000
-/** When a leader has moved, until the brokers know where to. */
+/** Metadata refresh interval while a leader is unknown. */
 const staleRefreshMs = 250
-/** A read that waits longer asks again: what is told meanwhile on the same connection must not wait for long. */
+/** Short fetches keep other requests on the same connection from waiting long. */
 const longestFetchMs = 500
 const leastFetchBytes = 64 * 1024
-/** Of all leaders together. As much again can wait here to be given out. */
+/** Of all leaders together. Up to the same amount can wait here to be given out. */
 const mostFetchBytes = 16 * 1024 * 1024
 const maxPartitionBytes = 8 * 1024 * 1024
-/** A leader can need longer than usual for what was read before, such as what it has moved to cheaper storage. */
+/** A leader can be slower for old records, such as those in tiered storage. */
 const longestRepeatFetchMs = 5_000
-/** When leaders were waited for this long and gave nothing of a range, they are asked whether they still have it. */
+/** After empty responses for this long, the leaders of a range are asked whether its records still exist. */
 const longestSilenceMs = 3_000
-/** When nothing of a range came for this long, another connection is to be tried. */
+/** When a range makes no progress for this long, the caller opens another connection. */
 const longestStallMs = 30_000
 
 export interface KafkaReaderOptions {
@@ -75,10 +75,10 @@ function makeReader(
   const isLeaderless = (): boolean => [...partitions.values()].some(({ leader, isMissing }) => !leader && !isMissing)
   let isStale = isLeaderless()
   let refreshedAtMs = performance.now()
-  /** In the order in which they have their turn. */
-  let turns = [...partitions.values()]
+  /** Least recently served first. */
+  let queue = [...partitions.values()]
   const isBounded = assignment.selection.until !== undefined
-  /** Since something was given, or the reader was opened. */
+  /** Since records were last given out, or the reader was opened. */
   let waitedMs = 0
 
   const refresh = async (): Promise<void> => {
@@ -87,23 +87,23 @@ function makeReader(
     refreshedAtMs = performance.now()
     await updatePartitions(partitions, cluster, assignment)
     isStale = isLeaderless()
-    turns = [...new Set([...turns, ...partitions.values()])]
+    queue = [...new Set([...queue, ...partitions.values()])]
   }
 
-  const judge = (partition: ReadPartition, { errorCode }: FetchedPartition): void => {
+  const handleError = (partition: ReadPartition, { errorCode }: FetchedPartition): void => {
     if (errorCode === kafkaErrors.offsetOutOfRange) {
       if (partition.isBegun) partition.mustCheckRange = true
       else partition.position = undefined
-    } else if (!passingErrors.includes(errorCode)) {
+    } else if (!retriableErrors.includes(errorCode)) {
       throw topicFailure(errorCode, partition.topic, 'read')
     }
-    // Not asked for again before the brokers have said anew who leads it.
+    // Not fetched again before the metadata has its leader.
     partition.leader = undefined
     isStale = true
   }
 
   const fetchFrom = async (leader: BrokerAddress, led: ReadPartition[], maxBytes: number): Promise<void> => {
-    const wanted = new Map(
+    const requested = new Map(
       led.map(({ name, topic, partition, topicId, position }) => [
         name,
         { topic, partition, topicId, offset: position! },
@@ -113,52 +113,52 @@ function makeReader(
     const waitMs = isBounded ? Math.max(longestFetchMs, Math.min(waitedMs, longestRepeatFetchMs)) : longestFetchMs
     const limits = { waitMs, maxBytes, maxPartitionBytes }
     const askedAtMs = performance.now()
-    const answers = await fetchRecords(broker, [...wanted.values()], limits)
+    const answers = await fetchRecords(broker, [...requested.values()], limits)
     const isSilent = answers.every(({ bytes }) => bytes.length === 0)
-    // What is longer, this process was busy with something else.
+    // Longer only if this process was busy.
     const silentMs = isSilent ? Math.min(performance.now() - askedAtMs, waitMs) : 0
     for (const fetched of answers) {
       const name = partitionName(fetched)
       const partition = partitions.get(name)
-      // Meanwhile another leader may have been asked.
-      if (!partition || partition.position !== wanted.get(name)?.offset || partition.upcoming || partition.reset)
+      // Another leader may have been asked since then.
+      if (!partition || partition.position !== requested.get(name)?.offset || partition.upcoming || partition.reset)
         continue
       if (fetched.errorCode !== 0) {
-        judge(partition, fetched)
+        handleError(partition, fetched)
         continue
       }
       confirmLog(partition)
       partition.end = fetched.end
       keepFetched(partition, fetched)
-      judgeSilence(partition, silentMs)
+      countSilence(partition, silentMs)
       isStale ||= partition.mustCheckRange
     }
   }
 
-  /** Asks every leader that has been asked for nothing, and of which nothing is left to give out. */
+  /** Fetches from each leader without a fetch in flight, if all its earlier records have been given out. */
   const startFetches = (limits: ReadLimits): void => {
-    const leaders = byLeader(turns.filter((partition) => !isFinished(partition)))
-    const wantedBytes = Math.ceil(Math.min(limits.maxBytes, mostFetchBytes) / leaders.length)
-    const maxBytes = Math.max(wantedBytes, leastFetchBytes)
+    const leaders = byLeader(queue.filter((partition) => !isFinished(partition)))
+    const bytesPerLeader = Math.ceil(Math.min(limits.maxBytes, mostFetchBytes) / leaders.length)
+    const maxBytes = Math.max(bytesPerLeader, leastFetchBytes)
     for (const { leader, partitions: led } of leaders) {
       const key = `${leader.host} ${leader.port}`
       if (fetching.has(key) || led.some(({ upcoming }) => upcoming)) continue
-      const placed = led.filter(({ position, reset }) => position !== undefined && !reset)
-      if (placed.length === 0) continue
-      const work = fetchFrom(leader, placed, maxBytes)
+      const ready = led.filter(({ position, reset }) => position !== undefined && !reset)
+      if (ready.length === 0) continue
+      const task = fetchFrom(leader, ready, maxBytes)
         .catch((error: unknown) => {
           failure ??= { error }
         })
         .finally(() => fetching.delete(key))
-      fetching.set(key, work)
+      fetching.set(key, task)
     }
   }
 
   const take = async (limits: ReadLimits): Promise<Batch[]> => {
-    const batches = await takeBatches(turns, limits)
+    const batches = await takeBatches(queue, limits)
     const served = new Set(batches.map(({ partition }) => partition))
-    // Whoever had a turn goes to the end.
-    turns = [...turns.filter(({ name }) => !served.has(name)), ...turns.filter(({ name }) => served.has(name))]
+    // Served partitions go to the end.
+    queue = [...queue.filter(({ name }) => !served.has(name)), ...queue.filter(({ name }) => served.has(name))]
     return batches
   }
 
@@ -175,7 +175,7 @@ function makeReader(
         waitedMs = 0
         return batches
       }
-      if (isBounded && turns.every(isFinished)) throw new EndOfInput()
+      if (isBounded && queue.every(isFinished)) throw new EndOfInput()
       if (limits.signal.aborted || (isBounded && waitedMs >= stallMs)) throw new NotConnected()
       if (leftMs <= 0) return []
       const waitedFromMs = performance.now()
@@ -184,18 +184,18 @@ function makeReader(
     }
   }
 
-  const told = async <Result>(work: Promise<Result>): Promise<Result> => {
+  const mapErrors = async <Result>(task: Promise<Result>): Promise<Result> => {
     try {
-      return await work
+      return await task
     } catch (error) {
       throw readerError(error)
     }
   }
 
   return {
-    read: (limits) => told(readOn(limits)),
+    read: (limits) => mapErrors(readOn(limits)),
     lag: () => lagOf(partitions.values()),
-    acknowledge: (acknowledged) => told(commit ? commit(acknowledged) : Promise.resolve()),
+    acknowledge: (acknowledged) => mapErrors(commit ? commit(acknowledged) : Promise.resolve()),
     async close() {
       access.close()
       await Promise.all(fetching.values())
@@ -204,10 +204,10 @@ function makeReader(
 }
 
 /**
- * A range can hold nothing any more when its topic is compacted. Only a batch from behind it says so: silence, however long, is
- * also that of a leader that is slow, and what it did not give must not be passed over.
+ * Compaction can leave a range empty, which only a batch after it shows. A slow leader requeue nothing either, and its records
+ * must not be skipped.
  */
-function judgeSilence(partition: ReadPartition, silentMs: number): void {
+function countSilence(partition: ReadPartition, silentMs: number): void {
   if (partition.until === undefined) return
   partition.silentMs = silentMs === 0 ? 0 : partition.silentMs + silentMs
   if (partition.silentMs < longestSilenceMs) return
@@ -215,10 +215,10 @@ function judgeSilence(partition: ReadPartition, silentMs: number): void {
   partition.mustCheckRange = true
 }
 
-/** Until the first work is done, the time is over, or the signal is aborted. */
-async function firstOf(works: Promise<void>[], waitMs: number, signal: AbortSignal): Promise<void> {
+/** Until the first task settles, the time is over, or the signal is aborted. */
+async function firstOf(tasks: Promise<void>[], waitMs: number, signal: AbortSignal): Promise<void> {
   const done = new AbortController()
   const pause = sleep(waitMs, undefined, { signal: AbortSignal.any([signal, done.signal]) }).catch(() => undefined)
-  await Promise.race([...works, pause])
+  await Promise.race([...tasks, pause])
   done.abort()
 }

@@ -7,7 +7,7 @@ import { RecordWalk, readRecords, type StoredBatches } from './kafka-records.ts'
 
 const mebibyte = 1_024 * 1_024
 
-/** Batches of some records each, with keys and times, one behind the other. */
+/** Consecutive batches with keys and timestamps, alternately plain and compressed. */
 function stored(batchCount: number, recordCount: number): StoredBatches {
   const batches = Array.from({ length: batchCount }, (_, batch) => {
     const records = Array.from({ length: recordCount }, (_, index) => ({
@@ -31,7 +31,7 @@ function listOf(batches: StoredBatches): KafkaRecordList {
 }
 
 describe('a list of Kafka records', () => {
-  it('makes the records that were read, in any order, and tells where their values lie', () => {
+  it('returns the records in any order, with the byte offsets of their values', () => {
     const batches = stored(5, 41)
     const read = [...readRecords(batches, 0n)].flatMap(({ record }) => record ?? [])
     const list = listOf(batches)
@@ -42,7 +42,7 @@ describe('a list of Kafka records', () => {
     )
     for (const index of [204, 0, 100, 40, 41]) assert.deepEqual(list.at(index)?.meta, read[index]?.meta)
     assert.deepEqual([list.at(-1), list.at(205)], [undefined, undefined])
-    const { starts, ends, runs } = list.places
+    const { starts, ends, runs } = list.valueOffsets
     assert.deepEqual(
       runs.map(({ end }) => end),
       [41, 82, 123, 164, 205],
@@ -63,13 +63,13 @@ describe('a list of Kafka records', () => {
     const isFree = (): boolean => memory.take(mebibyte).buffer === answer.buffer
     assert.ok(!isFree(), 'the list holds it')
     list.release()
-    assert.ok(isFree(), 'nobody holds it')
-    // A second time says nothing about whoever has it now.
+    assert.ok(isFree(), 'it was released')
+    // A second release must not affect the next holder.
     list.release()
     held.release()
     assert.ok(!isFree())
     assert.throws(() => list.at(0), /released/)
-    assert.throws(() => list.places, /released/)
+    assert.throws(() => list.valueOffsets, /released/)
   })
 
   it('does not hold an answer whose batches were decompressed', () => {

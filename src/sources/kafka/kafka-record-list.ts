@@ -1,33 +1,33 @@
-// The records that one read gives of a partition. There are hundreds of thousands of them until they are durable: only numbers are
-// kept of each, and a record is made when it is asked for.
+// The records that one read returns of a partition. Hundreds of thousands can be in flight, so only byte offsets are kept of each;
+// the record objects are created on access.
 import type { HeldMemory } from '../../lib/held-memory.ts'
 import type { RecordList, ValueOffsets, ValueRun } from '../source.ts'
-import { giveBackNumbers, takeNumbers } from './kafka-memory.ts'
-import { KafkaRecord, type Scan, type UnpackedBatch } from './kafka-record.ts'
+import { giveBackRecordOffsets, takeRecordOffsets } from './kafka-memory.ts'
+import { type DecompressedBatch, KafkaRecord, type Scan } from './kafka-record.ts'
 
-const firstRoom = 64
+const firstCapacity = 64
 
-/** Records that lie in the same batch. */
+/** Records of the same batch. */
 interface BatchRun extends ValueRun {
-  batch: UnpackedBatch
+  batch: DecompressedBatch
   end: number
 }
 
 export class KafkaRecordList implements RecordList {
   length = 0
-  #numbers = takeNumbers(firstRoom)
+  #offsets = takeRecordOffsets(firstCapacity)
   readonly #runs: BatchRun[] = []
-  #lastBatch: UnpackedBatch | undefined
-  /** The run of the record that was made last: most are asked for in their order. */
-  #madeRun = 0
+  #lastBatch: DecompressedBatch | undefined
+  /** Run of the last record accessed: most access is sequential. */
+  #lastRun = 0
   readonly #held = new Set<HeldMemory>()
   #isReleased = false
 
-  /** In their order, and only those that have a value. */
-  add(batch: UnpackedBatch, { startsAt, valueStartsAt, valueEndsAt }: Scan): void {
+  /** In offset order, and only records with a value. */
+  add(batch: DecompressedBatch, { startsAt, valueStartsAt, valueEndsAt }: Scan): void {
     const index = this.length++
-    if (index === this.#numbers.room) this.#grow()
-    const { heads, starts, ends } = this.#numbers
+    if (index === this.#offsets.capacity) this.#grow()
+    const { heads, starts, ends } = this.#offsets
     heads[index] = startsAt
     starts[index] = valueStartsAt
     ends[index] = valueEndsAt
@@ -36,9 +36,9 @@ export class KafkaRecordList implements RecordList {
     else this.#begin(batch)
   }
 
-  get places(): ValueOffsets {
+  get valueOffsets(): ValueOffsets {
     this.#check()
-    const { starts, ends } = this.#numbers
+    const { starts, ends } = this.#offsets
     return { starts, ends, runs: this.#runs }
   }
 
@@ -46,7 +46,7 @@ export class KafkaRecordList implements RecordList {
     this.#check()
     const run = index >= 0 && index < this.length ? this.#runOf(index) : undefined
     if (!run) return undefined
-    const { heads, starts, ends } = this.#numbers
+    const { heads, starts, ends } = this.#offsets
     return new KafkaRecord(run.batch, heads[index]!, starts[index]!, ends[index]!)
   }
 
@@ -54,15 +54,15 @@ export class KafkaRecordList implements RecordList {
     for (let index = 0; index < this.length; index++) yield this.at(index)!
   }
 
-  /** Nobody looks at the records any more, nor at anything that lies in them. */
+  /** The records, and all views of their bytes, must not be used afterwards. */
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
     for (const memory of this.#held) memory.release()
-    giveBackNumbers(this.#numbers)
+    giveBackRecordOffsets(this.#offsets)
   }
 
-  #begin(batch: UnpackedBatch): void {
+  #begin(batch: DecompressedBatch): void {
     const { bytes, memory } = batch
     this.#lastBatch = batch
     this.#runs.push({ batch, bytes, end: this.length })
@@ -72,24 +72,24 @@ export class KafkaRecordList implements RecordList {
   }
 
   #grow(): void {
-    const { room, heads, starts, ends } = this.#numbers
-    const larger = takeNumbers(room * 2)
+    const { capacity, heads, starts, ends } = this.#offsets
+    const larger = takeRecordOffsets(capacity * 2)
     larger.heads.set(heads)
     larger.starts.set(starts)
     larger.ends.set(ends)
-    giveBackNumbers(this.#numbers)
-    this.#numbers = larger
+    giveBackRecordOffsets(this.#offsets)
+    this.#offsets = larger
   }
 
-  /** What has taken the place of the records must not be taken for them. */
+  /** The memory may hold other records by now. */
   #check(): void {
     if (this.#isReleased) throw new Error('these records were released')
   }
 
   #runOf(index: number): BatchRun | undefined {
     const endOf = (position: number): number => this.#runs[position]?.end ?? 0
-    if (index < endOf(this.#madeRun - 1)) this.#madeRun = 0
-    while (index >= endOf(this.#madeRun)) this.#madeRun++
-    return this.#runs[this.#madeRun]
+    if (index < endOf(this.#lastRun - 1)) this.#lastRun = 0
+    while (index >= endOf(this.#lastRun)) this.#lastRun++
+    return this.#runs[this.#lastRun]
   }
 }

@@ -1,43 +1,43 @@
-// One record as it lies in its batch: it knows where its parts are, and makes them when they are asked for. What is wrong with it
-// shows when it is scanned, never later.
+// One record within the bytes of its batch: its parts are created on access. A malformed record fails when it is scanned, never later.
 import type { HeldMemory } from '../../lib/held-memory.ts'
-import type { Row, SourceRecord } from '../source.ts'
+import type { Row } from '../../source-shapes/probe.ts'
+import type { SourceRecord } from '../source.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 
-/** What the records of a batch have in common. */
-export interface UnpackedBatch {
+/** Fields that all records of a batch share. */
+export interface DecompressedBatch {
   topic: string
   partition: number
   bytes: Buffer
-  /** Of the bytes, where it is used again. */
+  /** Of `bytes`, where it is reused. */
   memory?: HeldMemory | undefined
   baseOffset: bigint
   baseTimestampMs: number
-  /** Of all its records, where the broker and not the producer says when a record was made. */
+  /** Timestamp of all records with LogAppendTime; undefined with CreateTime. */
   appendedAtMs: number | undefined
-  /** Whether headers are looked at at all. */
+  /** Whether headers are parsed. */
   hasHeaders: boolean
 }
 
-/** The last that a Date can be. */
+/** The latest time of a Date. */
 const latestTimeMs = 8.64e15
 
 export class KafkaRecord implements SourceRecord {
-  readonly #batch: UnpackedBatch
-  /** Where its time stands, and the rest of it. */
+  readonly #batch: DecompressedBatch
+  /** Byte offset of the timestamp delta, which the other fields follow. */
   readonly #startsAt: number
   readonly #valueStartsAt: number
-  /** Less than where it begins: there is none. */
+  /** Less than `#valueStartsAt`: the record has no value. */
   readonly #valueEndsAt: number
 
-  constructor(batch: UnpackedBatch, startsAt: number, valueStartsAt: number, valueEndsAt: number) {
+  constructor(batch: DecompressedBatch, startsAt: number, valueStartsAt: number, valueEndsAt: number) {
     this.#batch = batch
     this.#startsAt = startsAt
     this.#valueStartsAt = valueStartsAt
     this.#valueEndsAt = valueEndsAt
   }
 
-  /** It has no value: it says that its key is deleted. */
+  /** A tombstone: the record has no value and deletes its key. */
   get isDeletion(): boolean {
     return this.#valueEndsAt < this.#valueStartsAt
   }
@@ -50,7 +50,7 @@ export class KafkaRecord implements SourceRecord {
     return this.#batch.baseOffset + BigInt(this.#parts().offsetDelta)
   }
 
-  /** Undefined when the producer gave none. */
+  /** Undefined when the producer sent none. */
   get timestampMs(): number | undefined {
     return this.#parts().timestampMs
   }
@@ -68,7 +68,7 @@ export class KafkaRecord implements SourceRecord {
     return headers
   }
 
-  /** Made anew each time it is asked for. */
+  /** Created on each access. */
   get meta(): Row {
     const { topic, partition, baseOffset } = this.#batch
     const { offsetDelta, timestampMs, key } = this.#parts()
@@ -98,7 +98,7 @@ export class KafkaRecord implements SourceRecord {
   }
 }
 
-/** A name can occur more than once. */
+/** A header name can occur more than once. */
 function byName(headers: KafkaRecord['headers']): Record<string, (string | null)[]> {
   if (headers.length === 0) return {}
   const lists = new Map<string, (string | null)[]>()
@@ -116,27 +116,27 @@ export interface Cursor {
   at: number
 }
 
-/** What is found out of a record without making anything of it; one of these serves all records of a walk. */
+/** Result of scanning a record without creating objects; one instance serves a whole walk. */
 export interface Scan {
   offsetDelta: number
   startsAt: number
   valueStartsAt: number
   valueEndsAt: number
-  /** About what it takes in memory, with its headers. */
+  /** Approximate memory of the record with its headers. */
   sizeBytes: number
 }
 
-/** Of one record: each takes far more memory than it takes in a batch. */
+/** Per record: in memory, headers take far more than in a batch. */
 const mostHeaders = 10_000
 const mostHeadersBytes = 4 * 1024 * 1024
-/** About what an empty header takes in memory. */
+/** Approximate memory of an empty header. */
 const headerOverheadBytes = 100
 
-/** Leaves the cursor behind the record. Throws UnreadableBatch. */
+/** Leaves the cursor after the record. Throws UnreadableBatch. */
 export function scanRecord(cursor: Cursor, scan: Scan, hasHeaders: boolean): void {
   const endsAt = readVarint(cursor) + cursor.at
   if (endsAt > cursor.bytes.length) throw new UnreadableBatch('a record goes beyond its batch')
-  // Attributes of a record, of which there are none.
+  // Record attributes are unused.
   cursor.at++
   scan.startsAt = cursor.at
   readVarint(cursor)
@@ -178,7 +178,7 @@ function readBytes(cursor: Cursor): Buffer | null {
   return cursor.bytes.subarray(start, cursor.at)
 }
 
-/** Zigzag. Exact for everything but times that no calendar has. */
+/** Zigzag. Exact except for timestamps beyond any calendar. */
 function readVarint(cursor: Cursor): number {
   const first = cursor.bytes[cursor.at]
   if (first !== undefined && first < 0x80) {

@@ -10,7 +10,7 @@ import { type AbortedTransaction, type RecordStep, readRecords } from './kafka-r
 type Codec = 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd'
 const codecs: Codec[] = ['none', 'gzip', 'snappy', 'lz4', 'zstd']
 
-/** As the library writes it, which is not what reads it. */
+/** As the library writes it; production code does not read with the library. */
 function batchOf(messages: Omit<MessageRecord, 'topic'>[], baseOffset = 0n, compression: Codec = 'none'): Buffer {
   const bytes = createRecordsBatch(
     messages.map((message) => ({ topic: 'topic', ...message })),
@@ -24,8 +24,8 @@ function messagesOf(...texts: string[]): Omit<MessageRecord, 'topic'>[] {
   return texts.map((text, index) => ({ value: Buffer.from(text), timestamp: 1_700_000_000_000n + BigInt(index) }))
 }
 
-/** With the checksum that belongs to it. */
-function sealed(batch: Buffer): Buffer {
+/** Sets the length and the checksum. */
+function withChecksum(batch: Buffer): Buffer {
   batch.writeInt32BE(batch.length - 12, 8)
   batch.writeUInt32BE(crc32c(batch.subarray(21)), 17)
   return batch
@@ -33,7 +33,7 @@ function sealed(batch: Buffer): Buffer {
 
 function changed(batch: Buffer, change: (batch: Buffer) => void): Buffer {
   change(batch)
-  return sealed(batch)
+  return withChecksum(batch)
 }
 
 function read(bytes: Buffer, from = 0n, aborted: AbortedTransaction[] = []): RecordStep[] {
@@ -50,12 +50,12 @@ function texts(steps: RecordStep[]): string[] {
 }
 
 describe('reading batches of Kafka records', () => {
-  it('gives back what was written, whatever it is and however it is compressed', () => {
+  it('returns what was written, with every compression', () => {
     const bytes = fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array))
     const message = fc.record({
       key: fc.option(bytes, { nil: undefined }),
       value: bytes,
-      // The library writes times wrongly that are further apart.
+      // The library writes wrong timestamps if they are further apart.
       timestamp: fc.bigInt(1_700_000_000_000n, 1_702_147_483_647n),
       headers: fc.array(fc.tuple(bytes, bytes), { maxLength: 3 }),
     })
@@ -96,7 +96,7 @@ describe('reading batches of Kafka records', () => {
     )
   })
 
-  it('reads times that are far apart', () => {
+  it('reads timestamps that are far apart', () => {
     const timesMs = [4_000_000_000_000, 0, 8_640_000_000_000, 1]
     const records = timesMs.map((timestampMs) => ({ partition: 0, value: Buffer.from('a'), timestampMs }))
     assert.deepEqual(
@@ -105,7 +105,7 @@ describe('reading batches of Kafka records', () => {
     )
   })
 
-  it('begins in the middle of a batch, and ends before one that is cut off', () => {
+  it('begins in the middle of a batch, and ends before a truncated one', () => {
     const whole = Buffer.concat([batchOf(messagesOf('a', 'b', 'c'), 10n), batchOf(messagesOf('d', 'e'), 13n)])
     assert.deepEqual(texts(read(whole, 11n)), ['11 b', '12 c', '13 d', '14 e'])
     for (const cut of [1, 20, 61, 65]) {
@@ -115,7 +115,7 @@ describe('reading batches of Kafka records', () => {
     }
   })
 
-  it('tells when the broker took a record, where the topic wants that', () => {
+  it('returns the append time of the broker with LogAppendTime', () => {
     const batch = changed(batchOf(messagesOf('a', 'b')), (bytes) => {
       bytes.writeInt16BE(0x08, 21)
       bytes.writeBigInt64BE(1_800_000_000_000n, 35)
@@ -124,12 +124,12 @@ describe('reading batches of Kafka records', () => {
     assert.deepEqual(times, [1_800_000_000_000, 1_800_000_000_000])
   })
 
-  it('knows no time that a producer did not give', () => {
+  it('returns no timestamp when the producer sent none', () => {
     const batch = changed(batchOf(messagesOf('a')), (bytes) => bytes.writeBigInt64BE(-1n, 27))
     assert.equal(read(batch)[0]?.record?.timestampMs, undefined)
   })
 
-  it('passes over the records of an aborted transaction up to its mark, and over no others', () => {
+  it('skips the records of an aborted transaction up to its marker, and no others', () => {
     const transactional = (text: string, offset: bigint, producerId: bigint, isControl = false): Buffer => {
       const key = Buffer.from([0, 0, 0, 0])
       const [message] = messagesOf(text)
@@ -156,7 +156,7 @@ describe('reading batches of Kafka records', () => {
     assert.equal(steps.at(-1)?.nextOffset, 6n)
   })
 
-  it('knows many aborted transactions, and where each begins', () => {
+  it('handles many aborted transactions, each from its first offset', () => {
     const count = 100_000
     const transactional = (offset: number, producerId: number): Buffer =>
       changed(batchOf(messagesOf(String(producerId)), BigInt(offset)), (bytes) => {
@@ -167,12 +167,12 @@ describe('reading batches of Kafka records', () => {
       producerId: BigInt(index),
       firstOffset: BigInt(count - index),
     }))
-    // Each producer aborted what it wrote from `count` less its number on.
+    // Producer n aborts the transaction that begins at offset `count` - n.
     const bytes = Buffer.concat([transactional(5, count - 6), transactional(6, count - 6), transactional(7, count + 1)])
     assert.deepEqual(texts(read(bytes, 0n, aborted)), [`5 ${count - 6}`, `7 ${count + 1}`])
   })
 
-  it('says at each step what the batch takes in memory, also before the offset that was asked for', () => {
+  it('reports the memory of the batch at each step, also before the requested offset', () => {
     const bytes = Buffer.concat([
       batchOf(messagesOf('a'), 9n),
       batchOf(messagesOf('b', 'c'), 10n, 'gzip'),
@@ -180,7 +180,11 @@ describe('reading batches of Kafka records', () => {
     ])
     const [two, one] = [messagesOf('b', 'c'), messagesOf('d')].map((messages) => batchOf(messages).length - 61)
     assert.deepEqual(
-      read(bytes, 11n).map(({ record, nextOffset, unpackedBytes }) => [record?.offset, nextOffset, unpackedBytes]),
+      read(bytes, 11n).map(({ record, nextOffset, decompressedBytes }) => [
+        record?.offset,
+        nextOffset,
+        decompressedBytes,
+      ]),
       [
         [undefined, 11n, 0],
         [undefined, 11n, two],
@@ -192,7 +196,7 @@ describe('reading batches of Kafka records', () => {
     )
   })
 
-  it('passes over a batch of which compaction has left the head only', () => {
+  it('skips a batch of which compaction has left only the header', () => {
     const head = changed(batchOf(messagesOf('a', 'b'), 5n).subarray(0, 61), (bytes) => bytes.writeInt32BE(0, 57))
     const steps = read(Buffer.concat([head, batchOf(messagesOf('c'), 7n)]), 5n)
     assert.deepEqual(texts(steps), ['7 c'])
@@ -201,11 +205,11 @@ describe('reading batches of Kafka records', () => {
 
   const numerous = Array.from({ length: 10_001 }, (_, index): [string, Buffer] => [String(index), Buffer.alloc(0)])
   const excessive: Record<string, Buffer> = {
-    'more headers than anyone needs': withHeaders(...numerous),
+    'too many headers': withHeaders(...numerous),
     'headers that are too large': withHeaders(['large', Buffer.alloc(5 * 1024 * 1024)]),
   }
   for (const [what, bytes] of Object.entries(excessive)) {
-    it(`does not keep ${what}, but can read over them`, () => {
+    it(`rejects ${what}, but can skip them`, () => {
       assert.throws(() => read(bytes), UnreadableBatch)
       const steps = [...readRecords({ topic: 'topic', partition: 0, bytes, aborted: [] }, 0n, 'skip')]
       assert.deepEqual(texts(steps), ['0 a', '1 b'])
@@ -213,14 +217,14 @@ describe('reading batches of Kafka records', () => {
     })
   }
 
-  it('keeps as many headers as are allowed', () => {
+  it('keeps as many headers as the limit allows', () => {
     assert.equal(read(withHeaders(...numerous.slice(1)))[0]?.record?.headers.length, 10_000)
   })
 
   const unreadable: Record<string, Buffer> = {
-    'has something in it, but no records': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(0, 57)),
-    'has less than no records': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(-1, 57)),
-    'marks the end of a transaction with more than a mark': changed(
+    'has content, but no records': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(0, 57)),
+    'has a negative record count': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(-1, 57)),
+    'has a transaction marker that is too large': changed(
       batchOf([{ key: Buffer.from([0, 0, 0, 0]), value: Buffer.alloc(100_000) }], 0n, 'gzip'),
       (bytes) => bytes.writeInt16BE(0x31, 21),
     ),
@@ -230,13 +234,15 @@ describe('reading batches of Kafka records', () => {
       return batch
     })(),
     'is of a format from before Kafka 0.11': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt8(1, 16)),
-    'says that it is shorter than its head': (() => {
+    'has a length shorter than its header': (() => {
       const batch = batchOf(messagesOf('a'))
       batch.writeInt32BE(-5, 8)
       return batch
     })(),
     'has an unknown compression': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt16BE(6, 21)),
-    'has fewer records than it says': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(0x7fffffff, 57)),
+    'has fewer records than its record count': changed(batchOf(messagesOf('a')), (bytes) =>
+      bytes.writeInt32BE(0x7fffffff, 57),
+    ),
     'ends before its last record': changed(batchOf(messagesOf('a', 'b')), (bytes) => bytes.writeInt32BE(0, 23)),
     'ends before it begins': changed(batchOf(messagesOf('a')), (bytes) => bytes.writeInt32BE(-1, 23)),
     'comes twice': Buffer.concat([batchOf(messagesOf('a'), 5n), batchOf(messagesOf('a'), 5n)]),
@@ -247,7 +253,7 @@ describe('reading batches of Kafka records', () => {
     })
   }
 
-  it('does not unpack what is small here and large there', () => {
+  it('does not decompress a batch beyond the size limit', () => {
     const zeros = Buffer.alloc(65 * 1024 * 1024)
     const packed: Record<number, Buffer> = {
       1: gzipSync(zeros),
@@ -262,7 +268,7 @@ describe('reading batches of Kafka records', () => {
     }
   })
 
-  it('says of whatever is not a batch that it is none, and nothing worse', () => {
+  it('throws only UnreadableBatch for malformed batches', () => {
     const flips = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 6 })
     fc.assert(
       fc.property(fc.constantFrom(...codecs), flips, (codec, changes) => {
@@ -270,11 +276,11 @@ describe('reading batches of Kafka records', () => {
         for (const [at, byte] of changes) batch[21 + (at % (batch.length - 21))] = byte
         let steps: RecordStep[] = []
         try {
-          steps = read(sealed(batch))
+          steps = read(withChecksum(batch))
         } catch (error) {
           assert.ok(error instanceof UnreadableBatch, String(error))
         }
-        // What was taken for a record can be asked for all that a record has.
+        // Each record that was returned must be readable.
         for (const { record } of steps) assert.equal(record?.meta._partition ?? 0, 0)
       }),
       { numRuns: 2_000 },

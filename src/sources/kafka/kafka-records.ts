@@ -1,9 +1,9 @@
-// Reads the batches of records that a broker hands out as they are stored. Markers of transactions and records of aborted ones
-// are passed over, but counted: the next offset after them is where reading goes on.
+// Reads record batches in the stored format. Transaction markers and records of aborted transactions are skipped, but their offsets
+// count: reading continues after them.
 import { crc32c, Reader } from '@platformatic/kafka'
 import type { HeldMemory } from '../../lib/held-memory.ts'
 import { decompressBatch, UnreadableBatch } from './kafka-compression.ts'
-import { type Cursor, KafkaRecord, type Scan, scanRecord, type UnpackedBatch } from './kafka-record.ts'
+import { type Cursor, type DecompressedBatch, KafkaRecord, type Scan, scanRecord } from './kafka-record.ts'
 import type { KafkaRecordList } from './kafka-record-list.ts'
 
 export interface AbortedTransaction {
@@ -11,31 +11,31 @@ export interface AbortedTransaction {
   firstOffset: bigint
 }
 
-/** Batches of a partition, as they are stored. */
+/** Fetched batches of a partition, in the stored format. */
 export interface StoredBatches {
   topic: string
   partition: number
   bytes: Buffer
-  /** Held for whoever reads them. */
+  /** Held for the reader of the batches. */
   memory?: HeldMemory | undefined
   aborted: readonly AbortedTransaction[]
 }
 
-/** One step through what was handed out. */
+/** One step through the fetched batches. */
 export interface RecordStep {
-  /** Undefined for what lies before the offset that was asked for, and at the end of a batch, which can be after offsets that have no record. */
+  /** Undefined before the requested offset, and at the end of a batch, which can be after offsets without a record. */
   record: KafkaRecord | undefined
   nextOffset: bigint
-  /** What the batch takes that it stands in; 0 at the end of one: the step after that unpacks another. */
-  unpackedBytes: number
+  /** Decompressed size of the current batch; 0 at its end: the next step decompresses another. */
+  decompressedBytes: number
 }
 
 const headerBytes = 61
-/** The mark of a transaction is a few bytes. */
+/** A transaction marker has a few bytes. */
 const mostMarkerBytes = 64 * 1024
 const lengthEnd = 12
 
-/** For whoever wants few: each step is an object of its own. */
+/** For few records: each step creates an object. */
 export function* readRecords(
   stored: StoredBatches,
   fromOffset: bigint,
@@ -43,18 +43,18 @@ export function* readRecords(
 ): Generator<RecordStep, void> {
   const walk = new RecordWalk(stored, fromOffset, headers)
   while (walk.step()) {
-    const { record, nextOffset, unpackedBytes } = walk
-    yield { record, nextOffset, unpackedBytes }
+    const { record, nextOffset, decompressedBytes } = walk
+    yield { record, nextOffset, decompressedBytes }
   }
 }
 
 /**
- * Goes through the records from an offset on, each read when it is asked for: a batch can hold more of them than memory, and
- * whoever asks can stop at each step. Ends before a batch that is cut off. `step` throws UnreadableBatch.
+ * Walks through the records from an offset on. Each step parses one record, so that a caller can stop before a large batch fills
+ * the memory. Ends before a truncated batch. `step` throws UnreadableBatch.
  */
 export class RecordWalk implements RecordStep {
-  unpackedBytes = 0
-  /** Whether it stands at a record that is wanted. */
+  decompressedBytes = 0
+  /** The current step has a record at or after the requested offset. */
   hasRecord = false
   readonly #stored: StoredBatches
   readonly #fromOffset: bigint
@@ -67,12 +67,12 @@ export class RecordWalk implements RecordStep {
   #isInBatch = false
   #leftCount = 0
   #cursor: Cursor = { bytes: Buffer.alloc(0), at: 0 }
-  #batch: UnpackedBatch | undefined
+  #batch: DecompressedBatch | undefined
   #baseOffset: bigint
   #lastDelta = 0
-  /** Where those records of the batch begin that are wanted. */
+  /** Offset delta of the first requested record in the batch. */
   #firstDelta = 0
-  /** From the base offset. */
+  /** Relative to the base offset. */
   #nextDelta = 0
 
   constructor(stored: StoredBatches, fromOffset: bigint, headers: 'keep' | 'skip' = 'keep') {
@@ -88,40 +88,40 @@ export class RecordWalk implements RecordStep {
     return nextOffset < this.#fromOffset ? this.#fromOffset : nextOffset
   }
 
-  /** Made anew each time it is asked for. */
+  /** Created on each access. */
   get record(): KafkaRecord | undefined {
     if (!this.hasRecord || !this.#batch) return undefined
     const { startsAt, valueStartsAt, valueEndsAt } = this.#scan
     return new KafkaRecord(this.#batch, startsAt, valueStartsAt, valueEndsAt)
   }
 
-  /** Of the record that it stands at. */
+  /** Of the current record. */
   get offset(): bigint {
     return this.#baseOffset + BigInt(this.#scan.offsetDelta)
   }
 
-  /** About what the record takes in memory. */
+  /** Approximate memory of the record. */
   get sizeBytes(): number {
     return this.#scan.sizeBytes
   }
 
-  /** The record has no value: it says that its key is deleted. */
+  /** The current record is a tombstone. */
   get isDeletion(): boolean {
     return this.#scan.valueEndsAt < this.#scan.valueStartsAt
   }
 
-  /** Adds the record that it stands at. */
+  /** Adds the current record. */
   addTo(list: KafkaRecordList): void {
     if (this.hasRecord && this.#batch) list.add(this.#batch, this.#scan)
   }
 
-  /** No further step is asked of it. */
+  /** No `step` may follow. */
   close(): void {
     if (!this.#isClosed) this.#stored.memory?.release()
     this.#isClosed = true
   }
 
-  /** Goes one step further; false when nothing is left. */
+  /** Returns false when nothing is left. */
   step(): boolean {
     if (this.#isClosed) return false
     if (this.#leftCount > 0) this.#readRecord()
@@ -149,7 +149,7 @@ export class RecordWalk implements RecordStep {
     this.#cursor.bytes = Buffer.alloc(0)
     this.#nextDelta = this.#lastDelta + 1
     this.hasRecord = false
-    this.unpackedBytes = 0
+    this.decompressedBytes = 0
   }
 
   #beginBatch(): boolean {
@@ -157,12 +157,12 @@ export class RecordWalk implements RecordStep {
     if (!bytes) return false
     const header = readHeader(bytes)
     const lastOffset = header.baseOffset + BigInt(header.lastDelta)
-    // Going back would give records twice.
+    // Going back would return records twice.
     if (header.baseOffset <= this.#endOfLastBatch || header.lastDelta < 0)
       throw new UnreadableBatch('batches are not in order')
     const isAborted = this.#aborted.has(bytes, header, lastOffset)
-    const isWanted = lastOffset >= this.#fromOffset && !header.isControl && !isAborted
-    this.#leftCount = isWanted ? this.#unpack(bytes, header) : 0
+    const hasRecords = lastOffset >= this.#fromOffset && !header.isControl && !isAborted
+    this.#leftCount = hasRecords ? this.#decompress(bytes, header) : 0
     this.#nextBatchAt += bytes.length
     this.#endOfLastBatch = lastOffset
     this.#isInBatch = true
@@ -173,27 +173,27 @@ export class RecordWalk implements RecordStep {
     return true
   }
 
-  /** Gives how many records it has. */
-  #unpack(packedBatch: Buffer, { count, codec, baseOffset, baseTimestampMs, ...header }: BatchHeader): number {
+  /** Returns the record count. */
+  #decompress(packedBatch: Buffer, { count, codec, baseOffset, baseTimestampMs, ...header }: BatchHeader): number {
     const packed = packedBatch.subarray(headerBytes)
-    // Compaction leaves batches without records, of which only the head is kept.
+    // Compaction can leave empty batches, of which only the header remains.
     if (count === 0 && packed.length === 0) return 0
     if (count <= 0) throw new UnreadableBatch('a batch does not say how many records it has')
     const bytes = decompressBatch(codec, packed)
     const { topic, partition } = this.#stored
     const appendedAtMs = header.hasAppendTime ? header.maxTimestampMs : undefined
     const hasHeaders = this.#hasHeaders
-    // What is decompressed lies elsewhere.
+    // Decompressed bytes are not in the fetched buffer.
     const memory = codec === 0 ? this.#stored.memory : undefined
     this.#batch = { topic, partition, bytes, memory, baseOffset, baseTimestampMs, appendedAtMs, hasHeaders }
     this.#cursor = { bytes, at: 0 }
     this.#scan.offsetDelta = -1
-    this.unpackedBytes = Math.max(bytes.length, 1)
+    this.decompressedBytes = Math.max(bytes.length, 1)
     return count
   }
 }
 
-/** Undefined when it is cut off. */
+/** Undefined when the batch is truncated. */
 function findBatch(bytes: Buffer, at: number): Buffer | undefined {
   if (at + lengthEnd > bytes.length) return undefined
   const endsAt = at + lengthEnd + bytes.readInt32BE(at + 8)
@@ -204,7 +204,7 @@ function findBatch(bytes: Buffer, at: number): Buffer | undefined {
 
 interface BatchHeader {
   baseOffset: bigint
-  /** From the base offset to its last. */
+  /** Last offset delta. */
   lastDelta: number
   codec: number
   hasAppendTime: boolean
@@ -218,7 +218,7 @@ interface BatchHeader {
 
 function readHeader(batch: Buffer): BatchHeader {
   if (batch.readInt8(16) !== 2) throw new UnreadableBatch('a batch has a format from before Kafka 0.11')
-  // Of what is not wrapped, the library makes a copy.
+  // The library copies a buffer that is not wrapped in a Reader.
   const checked = Reader.from(batch.subarray(21)).buffer
   if (batch.readUInt32BE(17) !== crc32c(checked)) throw new UnreadableBatch('a batch is damaged')
   const attributes = batch.readInt16BE(21)
@@ -236,7 +236,7 @@ function readHeader(batch: Buffer): BatchHeader {
   }
 }
 
-/** Whose transactions are aborted at a place in the partition: from where each begins up to its mark. */
+/** Producers with an aborted transaction at the current offset: from its first offset up to its marker. */
 class AbortedTransactions {
   readonly #byOffset: AbortedTransaction[]
   readonly #producers = new Set<bigint>()
@@ -246,7 +246,7 @@ class AbortedTransactions {
     this.#byOffset = aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1))
   }
 
-  /** Batches must be asked about in their order. */
+  /** Batches must be passed in offset order. */
   has(batch: Buffer, header: BatchHeader, lastOffset: bigint): boolean {
     const { producerId } = header
     for (;;) {
@@ -261,7 +261,7 @@ class AbortedTransactions {
   }
 }
 
-/** The key of a marker is a version and a type, of which 0 is the end of an aborted transaction. */
+/** The key of a marker is a version and a type; type 0 is ABORT. */
 function isAbortMarker(batch: Buffer, { codec, count, baseOffset, baseTimestampMs }: BatchHeader): boolean {
   const bytes = decompressBatch(codec, batch.subarray(headerBytes), mostMarkerBytes)
   if (count <= 0) return false

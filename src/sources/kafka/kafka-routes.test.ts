@@ -1,4 +1,4 @@
-// Brokers whose names resolve nowhere, reached through the operator's reverse private endpoints. Users may not name this machine.
+// Brokers with unresolvable host names, reached through reverse private endpoints of the operator. Users may not use loopback.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import avro from 'avsc'
@@ -18,10 +18,10 @@ import {
 import { startSchemaRegistry } from '../../../test/sources/schema-registry-server.ts'
 import { Egress } from '../../lib/egress.ts'
 import { parseReversePrivateEndpoints, type ReversePrivateEndpoints } from '../../lib/reverse-private-endpoints.ts'
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { ReadableSource, SourceContext } from '../source.ts'
 
-/** What the certificate of the listener `otherHost` is for, and what all listeners advertise here. */
+/** In the certificate of the listener `otherHost`, and advertised by all listeners here. */
 const brokerName = 'elsewhere.example'
 const { organizationId } = strictContext
 const foreignOrganizationId = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
@@ -29,11 +29,11 @@ const foreignOrganizationId = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
 type EndpointFile = Record<string, { organizationId?: string; routes: Record<string, string> }>
 
 function endpointsOf(file: EndpointFile): ReversePrivateEndpoints {
-  const whole = Object.entries(file).map(([id, endpoint]) => [id, { organizationId, ...endpoint }])
-  return parseReversePrivateEndpoints(JSON.stringify(Object.fromEntries(whole)), (problem) => assert.fail(problem))
+  const endpoints = Object.entries(file).map(([id, endpoint]) => [id, { organizationId, ...endpoint }])
+  return parseReversePrivateEndpoints(JSON.stringify(Object.fromEntries(endpoints)), (problem) => assert.fail(problem))
 }
 
-const portOf = (place: string): string => place.slice(place.lastIndexOf(':') + 1)
+const portOf = (address: string): string => address.slice(address.lastIndexOf(':') + 1)
 
 describe('the Kafka source and reverse private endpoints', () => {
   let server: KafkaServer
@@ -46,7 +46,7 @@ describe('the Kafka source and reverse private endpoints', () => {
   })
   after(() => server.stop())
 
-  /** The first broker is asked for at 9092; from then on the broker sends us to the port that it listens on. */
+  /** The bootstrap address has port 9092; the broker then advertises the port that it listens on. */
   const routesTo = (listener: string): Record<string, string> => ({
     [`${brokerName}:9092`]: listener,
     [`${brokerName}:${portOf(listener)}`]: '127.0.0.1',
@@ -87,7 +87,7 @@ describe('the Kafka source and reverse private endpoints', () => {
     })
   }
 
-  it('takes routes of several endpoints together', async () => {
+  it('combines the routes of several endpoints', async () => {
     const [[first, firstTo], [second, secondTo]] = Object.entries(routesTo(server.listeners.otherHost)) as [
       [string, string],
       [string, string],
@@ -97,7 +97,7 @@ describe('the Kafka source and reverse private endpoints', () => {
     assert.deepEqual(await read(source, 30), numbers(0, 30))
   })
 
-  it('tells that a broker has no route by the name that the user knows', async () => {
+  it('reports a missing route with the host name that the user knows', async () => {
     const [bootstrap] = Object.entries(routesTo(server.listeners.otherHost))
     const source = routedSource({ endpoints: { 'rpe-1': { routes: Object.fromEntries([bootstrap!]) } } })
     const egress = new Egress({ allowLoopback: false, deniedAddresses: [] }, async () => [])
@@ -106,36 +106,36 @@ describe('the Kafka source and reverse private endpoints', () => {
     assert.ok(reason.includes(`${brokerName}:${portOf(server.listeners.otherHost)}`), reason)
   })
 
-  it('refuses a certificate that is for the address and not for the name', async () => {
+  it('rejects a certificate for the IP address instead of the host name', async () => {
     const source = routedSource({ endpoints: { 'rpe-1': { routes: routesTo(server.listeners.saslTls) } } })
     const expected = { step: 'tls', code: 'certificate_of_other_host', field: 'brokers' } as const
     const { reason } = await probeFails(source, expected, { secrets: ['127.0.0.1'], egress: strictEgress })
     assert.ok(reason.includes(`${brokerName}:9092`), reason)
   })
 
-  it('has no way without the endpoint, also when routes are there', async () => {
+  it('does not use routes of an endpoint that the source does not name', async () => {
     const endpoints = { 'rpe-1': { routes: routesTo(server.listeners.otherHost) } }
     const egress = new Egress({ allowLoopback: false, deniedAddresses: [] }, async () => [])
     const expected = { step: 'connect', code: 'host_unknown', field: 'brokers' } as const
     await probeFails(routedSource({ endpoints, ids: [] }), expected, { secrets: ['127.0.0.1'], egress })
   })
 
-  it('tells the same of an endpoint that nobody has and of one that another organization has', async () => {
+  it('reports the same for an unknown endpoint and for one of another organization', async () => {
     const routes = routesTo(server.listeners.otherHost)
     const endpoints = { 'rpe-1': { routes }, 'rpe-2': { organizationId: foreignOrganizationId, routes } }
     const expected = { step: 'connect', code: 'not_set_up', field: 'reversePrivateEndpointIds' } as const
-    const told: string[] = []
+    const messages: string[] = []
     for (const id of ['rpe-2', 'rpe-3']) {
       const source = routedSource({ endpoints, ids: ['rpe-1', id] })
       const { reason, remedy } = await probeFails(source, expected, { secrets: ['127.0.0.1'], egress: strictEgress })
       assert.ok(reason.includes(`"${id}"`), reason)
-      told.push(`${reason}; ${remedy}`.replace(id, 'the id'))
+      messages.push(`${reason}; ${remedy}`.replace(id, 'the id'))
       await assert.rejects(read(source, 1), { name: 'ProbeFailure', code: 'not_set_up', reason })
     }
-    assert.equal(told[0], told[1])
+    assert.equal(messages[0], messages[1])
   })
 
-  it('never leads to our own database', async () => {
+  it('never connects to our own database', async () => {
     const listener = server.listeners.otherHost
     const source = routedSource({ endpoints: { 'rpe-1': { routes: routesTo(listener) } } })
     const deniedAddresses = [{ host: '127.0.0.1', port: Number(portOf(listener)) }]
@@ -145,7 +145,7 @@ describe('the Kafka source and reverse private endpoints', () => {
     assert.match(reason, /is Penstock's own database/)
   })
 
-  it('asks the schema registry the same way', async () => {
+  it('routes requests to the schema registry as well', async () => {
     const registry = await startSchemaRegistry()
     try {
       const schema = { type: 'record', name: 'order', fields: [{ name: 'id', type: 'int' }] }

@@ -1,7 +1,7 @@
-// The way to the brokers and the schema registry of a source: through the reverse private endpoints that it names, where it does.
+// Egress to the brokers and the schema registry of a source: through its reverse private endpoints, if it names any.
 import type { Egress } from '../../lib/egress.ts'
 import { routedEgress } from '../../lib/egress-routes.ts'
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import { ProbeFailure, type SourceContext } from '../source.ts'
 
 /** Throws a ProbeFailure. */
@@ -13,7 +13,7 @@ export function egressOf(
   if (ids.length === 0) return egress
   const routes = ids.map((id) => {
     const endpoint = reversePrivateEndpoints?.get(id)
-    // Whether another organization has an endpoint is not for this one to know.
+    // Do not reveal endpoints of other organizations.
     if (endpoint?.organizationId !== organizationId) throw notSetUp(id)
     return endpoint.routes
   })

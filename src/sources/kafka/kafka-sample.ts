@@ -1,13 +1,13 @@
-// Some records of all partitions of all topics, for a probe: from where the source would begin, or the newest that are there.
-// What brokers hand out can unpack to far more than a sample needs: how much is kept is limited, and others have their turn.
+// Reads a sample for a probe: records from the configured start, or the newest for from_latest. Kept and decompressed bytes are
+// limited, and long work yields to the event loop.
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
 import { topicFailure, unreadableFailure } from './kafka-failure.ts'
 import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
 import { byLeader, type Led, loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
-import { makePace, makeTurnstile, type Pace } from './kafka-pace.ts'
 import { readRecords } from './kafka-records.ts'
+import { limitConcurrency, makeYieldTimer, type YieldTimer } from './kafka-scheduling.ts'
 import { WireError } from './kafka-wire.ts'
 
 export interface SampleRecord {
@@ -27,21 +27,21 @@ interface Sampling {
   cluster: KafkaCluster
   signal: AbortSignal
   maxRecords: number
-  /** Of what is kept. */
+  /** Limit for the kept values. */
   leftBytes: number
-  /** Of what is looked through for that. */
-  leftUnpackedBytes: number
-  pace: Pace
+  /** Limit for decompressed batches. */
+  leftDecompressedBytes: number
+  yieldTimer: YieldTimer
 }
 
-/** The broker has what is asked for, so it does not wait; unless nothing is left of what the offsets promise. */
+/** The broker has records, so it does not wait, unless compaction left none before the end offset. */
 const waitMs = 500
 const maxBytes = 4 * 1024 * 1024
 const maxPartitionBytes = 256 * 1024
 const largestSampleBytes = 32 * 1024 * 1024
-/** When it is used up, no further batch is unpacked: the last one can exceed it. */
-const mostUnpackedBytes = 32 * 1024 * 1024
-/** A sample need not be of the whole cluster. */
+/** When it is used up, no further batch is decompressed; the last one can exceed it. */
+const mostDecompressedBytes = 32 * 1024 * 1024
+/** A sample need not cover the whole cluster. */
 const mostLeaders = 16
 const mostFetchesAtOnce = 3
 
@@ -56,15 +56,15 @@ export async function readSample(
     signal,
     maxRecords,
     leftBytes: largestSampleBytes,
-    leftUnpackedBytes: mostUnpackedBytes,
-    pace: makePace(),
+    leftDecompressedBytes: mostDecompressedBytes,
+    yieldTimer: makeYieldTimer(),
   }
   const ranges = await loadRanges(cluster, config.offset, ofFewLeaders(partitions))
   const filled = ranges.filter(({ offset, end }) => offset < end)
-  await checkLeave(sampling, ranges, filled)
+  await checkReadPermission(sampling, ranges, filled)
   if (config.offset?.strategy !== 'from_latest') {
     await fill(sampling, filled, () => countOf(filled) < maxRecords)
-    return inTurns(
+    return roundRobin(
       filled.map(({ found }) => found),
       maxRecords,
     )
@@ -72,10 +72,10 @@ export async function readSample(
   const newest = filled.map((range) => newestOf(range, maxRecords / filled.length))
   await fill(sampling, newest, () => true)
   const newestFirst = newest.map(({ found }) => found.toReversed())
-  return inTurns(newestFirst, maxRecords).toReversed()
+  return roundRobin(newestFirst, maxRecords).toReversed()
 }
 
-/** Leaders of the first partition of each topic come first. */
+/** Prefers the leaders of the first partition of each topic. */
 function ofFewLeaders(partitions: TopicPartition[]): TopicPartition[] {
   const leaders = byLeader(partitions.toSorted((a, b) => a.partition - b.partition)).slice(0, mostLeaders)
   const chosen = new Set(leaders.flatMap(({ partitions: led }) => led))
@@ -89,7 +89,7 @@ async function loadRanges(
 ): Promise<SampledPartition[]> {
   const isLatest = offset?.strategy === 'from_latest'
   const [starts, ends] = await Promise.all([
-    // What will come cannot be shown: the newest that is there stands for it.
+    // Future records cannot be shown: the newest ones stand for them.
     isLatest ? loadOffsets(cluster, partitions, earliest) : loadStarts(cluster, partitions, offset),
     loadOffsets(cluster, partitions, latest),
   ])
@@ -102,13 +102,17 @@ async function loadRanges(
 /** Offsets at the end of a partition can be without a record. */
 const leastNewest = 10
 
-function newestOf(range: SampledPartition, share: number): SampledPartition {
-  const from = range.end - BigInt(Math.max(Math.ceil(share), leastNewest))
+function newestOf(range: SampledPartition, count: number): SampledPartition {
+  const from = range.end - BigInt(Math.max(Math.ceil(count), leastNewest))
   return from > range.offset ? { ...range, offset: from } : range
 }
 
-/** Whether a topic may be read shows only when it is: so also one of which nothing is to be read. */
-async function checkLeave(sampling: Sampling, ranges: SampledPartition[], filled: SampledPartition[]): Promise<void> {
+/** Only a fetch shows whether the topic may be read, so topics without records are fetched as well. */
+async function checkReadPermission(
+  sampling: Sampling,
+  ranges: SampledPartition[],
+  filled: SampledPartition[],
+): Promise<void> {
   const read = new Set(filled.map(({ topic }) => topic))
   const unread = Map.groupBy(
     ranges.filter(({ topic }) => !read.has(topic)),
@@ -122,15 +126,15 @@ async function checkLeave(sampling: Sampling, ranges: SampledPartition[], filled
   )
 }
 
-/** Reads on as long as more is wanted, something is left, and something comes. */
-async function fill(sampling: Sampling, partitions: SampledPartition[], isWanted: () => boolean): Promise<void> {
+/** Fetches while more records are needed, some are left, and some arrive. */
+async function fill(sampling: Sampling, partitions: SampledPartition[], needsMore: () => boolean): Promise<void> {
   let unread = partitions
-  while (unread.length > 0 && isWanted() && sampling.leftBytes > 0 && sampling.leftUnpackedBytes > 0) {
+  while (unread.length > 0 && needsMore() && sampling.leftBytes > 0 && sampling.leftDecompressedBytes > 0) {
     const before = unread.map(({ offset }) => offset)
     await fetchOnce(sampling, unread, waitMs)
     if (unread.every(({ offset }, index) => offset === before[index])) return
     const left = unread.filter(({ offset, end, found }) => offset < end && found.length < sampling.maxRecords)
-    // The first partition that is asked for is the one that gets an answer for sure.
+    // Only the first requested partition is sure to get records.
     unread = [...left.slice(1), ...left.slice(0, 1)]
   }
 }
@@ -147,26 +151,26 @@ async function fetchOnce(sampling: Sampling, partitions: SampledPartition[], mos
       await takeRecords(sampling, partition, fetched)
     }
   }
-  const inTurn = makeTurnstile(mostFetchesAtOnce)
-  await Promise.all(byLeader(partitions).map((ofLeader) => inTurn(() => fetchLed(ofLeader))))
+  const limited = limitConcurrency(mostFetchesAtOnce)
+  await Promise.all(byLeader(partitions).map((ofLeader) => limited(() => fetchLed(ofLeader))))
 }
 
 async function takeRecords(sampling: Sampling, sampled: SampledPartition, fetched: FetchedPartition): Promise<void> {
   const { topic, partition, found } = sampled
-  const { pace, signal } = sampling
+  const { yieldTimer, signal } = sampling
   let batchBytes = 0
-  /** A batch that is unpacked already is read to its end. */
+  /** A batch that is already decompressed is read to its end. */
   const isEnough = (): boolean =>
     found.length >= sampling.maxRecords ||
     sampling.leftBytes <= 0 ||
-    (batchBytes === 0 && sampling.leftUnpackedBytes <= 0)
+    (batchBytes === 0 && sampling.leftDecompressedBytes <= 0)
   if (isEnough()) return
   try {
-    for (const { record, nextOffset, unpackedBytes } of readRecords(fetched, sampled.offset, 'skip')) {
-      if (batchBytes === 0) sampling.leftUnpackedBytes -= unpackedBytes
-      batchBytes = unpackedBytes
+    for (const { record, nextOffset, decompressedBytes } of readRecords(fetched, sampled.offset, 'skip')) {
+      if (batchBytes === 0) sampling.leftDecompressedBytes -= decompressedBytes
+      batchBytes = decompressedBytes
       sampled.offset = nextOffset
-      // Of a key that is deleted there is nothing to decode.
+      // A tombstone has nothing to decode.
       if (record && !record.isDeletion) {
         // A copy, which does not keep the whole batch in memory.
         const value = Buffer.from(record.value)
@@ -174,7 +178,7 @@ async function takeRecords(sampling: Sampling, sampled: SampledPartition, fetche
         sampling.leftBytes -= value.length
       }
       if (isEnough()) return
-      if (pace.isDue()) await pace.rest()
+      if (yieldTimer.isDue()) await yieldTimer.yieldToLoop()
       if (signal.aborted) throw new WireError('timed out')
     }
   } catch (error) {
@@ -186,13 +190,13 @@ function countOf(partitions: SampledPartition[]): number {
   return partitions.reduce((count, { found }) => count + found.length, 0)
 }
 
-/** One of each list, then the next one of each, up to a number. */
-function inTurns<Item>(lists: Item[][], maxItems: number): Item[] {
+/** Round robin over the lists, up to a number of items. */
+function roundRobin<Item>(lists: Item[][], maxItems: number): Item[] {
   const taken: Item[] = []
   for (let index = 0; taken.length < maxItems; index++) {
-    const turn = lists.flatMap((list) => list.slice(index, index + 1))
-    if (turn.length === 0) break
-    taken.push(...turn)
+    const round = lists.flatMap((list) => list.slice(index, index + 1))
+    if (round.length === 0) break
+    taken.push(...round)
   }
   return taken.slice(0, maxItems)
 }

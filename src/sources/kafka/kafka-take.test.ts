@@ -1,4 +1,4 @@
-// What a reader holds and gives out of what brokers sent: within its limits, and without keeping others waiting.
+// Records that a reader gives out: within its limits, and yielding to the event loop.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -19,7 +19,7 @@ function partitionWith(bytes: Buffer, partition = 0): ReadPartition {
     position: 0n,
     isBegun: true,
     isLaterAddition: false,
-    mustTellStart: false,
+    mustStoreStart: false,
     isLogAssumed: false,
     upcoming: new RecordWalk({ topic: 'topic', partition, bytes, aborted: [] }, 0n),
     hasHead: false,
@@ -43,7 +43,7 @@ function zigzag(value: number): number[] {
   return [...bytes, rest]
 }
 
-/** Deleted keys only, packed to almost nothing. */
+/** A batch of tombstones, compressed to almost nothing. */
 function deletions(count: number): Buffer {
   const noKeyNoValueNoHeaders = [1, 1, 0]
   const body = Array.from({ length: count }, (_, index) => {
@@ -60,8 +60,8 @@ function deletions(count: number): Buffer {
   return batch
 }
 
-describe('what a Kafka reader gives out', () => {
-  it('unpacks some batches in one read, and the others in the next', async () => {
+describe('taking batches from fetched records', () => {
+  it('limits the decompressed bytes of one read', async () => {
     const { bytes } = buildBatch([{ value: Buffer.alloc(20 * 1024 * 1024) }], 'zstd')
     const partitions = [0, 1, 2, 3, 4].map((partition) => partitionWith(bytes, partition))
     const signal = AbortSignal.timeout(20_000)
@@ -73,26 +73,26 @@ describe('what a Kafka reader gives out', () => {
     assert.deepEqual(reads, [['topic/0', 'topic/1'], ['topic/2', 'topic/3'], ['topic/4']])
   })
 
-  it('finishes what is unpacked before it unpacks more', async () => {
+  it('gives out decompressed batches before it decompresses more', async () => {
     const records = Array.from({ length: 4 }, () => ({ value: Buffer.alloc(10 * 1024 * 1024) }))
     const { bytes } = buildBatch(records, 'zstd')
     const partitions = [0, 1].map((partition) => partitionWith(bytes, partition))
     const signal = AbortSignal.timeout(20_000)
-    const turns: string[] = []
+    const served: string[] = []
     for (let count = 0; count < 8; count++) {
-      // The first that could have a turn is not always the one that holds something.
+      // The first partition in order is not always the one with a decompressed batch.
       const read = await takeBatches(count === 0 ? partitions : partitions.toReversed(), {
         ...limits,
         maxRecords: 1,
         signal,
       })
-      turns.push(...read.map(({ partition }) => partition))
+      served.push(...read.map(({ partition }) => partition))
     }
-    assert.deepEqual(turns.slice(0, 4), Array(4).fill('topic/0'))
-    assert.equal(turns.filter((turn) => turn === 'topic/1').length, 4)
+    assert.deepEqual(served.slice(0, 4), Array(4).fill('topic/0'))
+    assert.equal(served.filter((name) => name === 'topic/1').length, 4)
   })
 
-  it('counts what headers take, even when they are empty', async () => {
+  it('counts the memory of headers, even when they are empty', async () => {
     const headers = Array.from({ length: 1_000 }, (): [Buffer, Buffer] => [Buffer.alloc(0), Buffer.alloc(0)])
     const message = { topic: 'topic', value: Buffer.from('a'), headers: new Map(headers) }
     const { buffer } = createRecordsBatch([message, message, message], { compression: 'none' })
@@ -102,7 +102,7 @@ describe('what a Kafka reader gives out', () => {
     assert.equal(batch?.records?.length, 1)
   })
 
-  it('lets others have their turn, and goes on later where it was stopped', async () => {
+  it('yields to the event loop, and resumes where it was stopped', async () => {
     const count = 300_000
     const partition = partitionWith(deletions(count))
     const stopping = new AbortController()

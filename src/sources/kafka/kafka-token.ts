@@ -1,11 +1,11 @@
-// The token by which a user or a role of AWS logs in to MSK. What AWS needs is loaded only when a source needs it.
+// OAUTHBEARER token for an IAM login at Amazon MSK. The AWS code is loaded only when a source needs it.
 
 import { ProbeFailure } from '../source.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import { type BrokerAddress, placeText } from './kafka-failure.ts'
+import { addressText, type BrokerAddress } from './kafka-failure.ts'
 
 /** Rejects with a ProbeFailure. */
-export async function loadMskToken(access: KafkaAccess, place: BrokerAddress): Promise<string> {
+export async function loadMskToken(access: KafkaAccess, address: BrokerAddress): Promise<string> {
   const [{ awsCredentials }, { mskToken, regionOfBroker }] = await Promise.all([
     import('../aws/aws.ts'),
     import('./msk-token.ts'),
@@ -13,8 +13,8 @@ export async function loadMskToken(access: KafkaAccess, place: BrokerAddress): P
   const { config, secrets, context } = access
   const { authentication, iamRole } = config
   if (access.region === undefined) {
-    access.region = regionOfBroker(place.host)
-    if (access.region === undefined) throw regionUnknown(place)
+    access.region = regionOfBroker(address.host)
+    if (access.region === undefined) throw regionUnknown(address)
   }
   const { region } = access
   const isRole = authentication === 'IAM_ROLE'
@@ -33,11 +33,11 @@ export async function loadMskToken(access: KafkaAccess, place: BrokerAddress): P
   return mskToken(await access.awsCredentials!(), region)
 }
 
-function regionUnknown(place: BrokerAddress): ProbeFailure {
+function regionUnknown(address: BrokerAddress): ProbeFailure {
   return new ProbeFailure({
     step: 'authenticate',
     code: 'not_set_up',
-    reason: `the AWS region is not part of the host name of ${placeText(place)}, and a login with IAM needs it`,
+    reason: `the AWS region is not part of the host name of ${addressText(address)}, and a login with IAM needs it`,
     remedy: 'use the host names that Amazon MSK gives to the brokers',
     field: 'brokers',
   })

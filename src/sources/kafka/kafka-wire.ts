@@ -1,17 +1,17 @@
-// Requests and answers of the Kafka protocol over a socket that the egress has made. What a request and an answer look like is
-// known to the library; its own connections are not used, because they would go past the egress.
+// Kafka requests and responses over a socket of the egress. The library encodes and parses them; its own connections are not used,
+// because they would bypass the egress.
 import type { Socket } from 'node:net'
 import { type Connection, Reader, ResponseError } from '@platformatic/kafka'
 import { type Frames, makeFrames } from './kafka-frames.ts'
 import { makeAnswerMemory, memoryOf } from './kafka-memory.ts'
 
-/** `garbled`: what came is not the Kafka protocol. */
+/** `garbled`: the bytes received are not the Kafka protocol. */
 type WireFailure = 'closed' | 'timed out' | 'garbled'
 
-/** The connection is of no more use. */
+/** The connection can no longer be used. */
 export class WireError extends Error {
   readonly failure: WireFailure
-  /** Of the error of the socket, where there was one. */
+  /** Error code of the socket, if any. */
   readonly code: string | undefined
 
   constructor(failure: WireFailure, code?: string) {
@@ -24,18 +24,18 @@ export class WireError extends Error {
 
 export interface Wire {
   readonly isOpen: boolean
-  /** Answers with error codes in them come back like all others. Rejects with a WireError, and with what `ask` throws. */
+  /** Resolves with responses that have error codes. Rejects with a WireError, or with what `ask` throws. */
   call<Answer>(ask: (connection: Connection) => Promise<Answer>, timeoutMs?: number): Promise<Answer>
   close(): void
 }
 
 const answerTimeoutMs = 10_000
 const fetchKey = 1
-/** One batch of records can be as large as the topic allows; a length beyond this is another protocol's text. */
+/** A record batch can be as large as the topic allows; a larger length prefix is the text of another protocol. */
 const largestFetchBytes = 64 * 1024 * 1024
-/** All else is names and numbers, which take far more memory when they are read. */
+/** Other responses take far more memory when they are parsed. */
 const largestAnswerBytes = 4 * 1024 * 1024
-/** Of answers whose memory is used again. */
+/** Minimum size of responses whose memory is reused. */
 const leastReusedBytes = 256 * 1024
 const clientId = Buffer.from('penstock')
 
@@ -47,7 +47,7 @@ interface Pending {
   fail(error: Error): void
 }
 
-/** `frames`: what the socket was made to read into. */
+/** `frames`: those that the socket was opened with. */
 export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): Wire {
   const memory = makeAnswerMemory()
   const pending = new Map<number, Pending>()
@@ -71,7 +71,7 @@ export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): 
     const id = correlationId
     const read = (answer: Buffer): void => {
       const body = answer.subarray(hasAnswerTags ? 5 : 4)
-      // What the library promises to be perhaps a promise is none for any request that is sent here.
+      // The library's type allows a promise, but no parser of the requests sent here returns one.
       callback(null, parse(id, apiKey, apiVersion, Reader.from(body)) as Awaited<ReturnType<typeof parse>>)
     }
     Promise.resolve(createPayload()).then(
@@ -83,7 +83,7 @@ export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): 
       (error: Error) => callback(error),
     )
   }
-  // The functions of the library ask nothing else of a connection.
+  // The library uses nothing else of a connection.
   const connection = { send } as unknown as Connection
 
   const takeAnswer = (answer: Buffer): void => {
@@ -91,13 +91,13 @@ export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): 
     const request = pending.get(id)
     pending.delete(id)
     try {
-      if (!request) throw new Error('nobody asked for this answer')
+      if (!request) throw new Error('unexpected correlation id')
       request.read(answer)
     } catch (error) {
       if (request && error instanceof ResponseError) request.fail(error)
       else end(new WireError('garbled'))
     } finally {
-      // Whoever took something out of it holds it.
+      // Users of its bytes hold them separately.
       memoryOf(answer)?.release()
     }
   }
@@ -105,7 +105,7 @@ export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): 
   const mostBytes = (): number =>
     [...pending.values()].some(({ apiKey }) => apiKey === fetchKey) ? largestFetchBytes : largestAnswerBytes
 
-  /** Only those who take records out of an answer say how long they hold it. */
+  /** Only fetch responses are released explicitly, so only they use reusable memory. */
   const allocate = (sizeBytes: number): Buffer => {
     const isOfRecords = [...pending.values()].every(({ apiKey }) => apiKey === fetchKey)
     if (isOfRecords && sizeBytes >= leastReusedBytes) return memory.take(sizeBytes)
@@ -136,7 +136,7 @@ export function openWire(socket: Socket, signal: AbortSignal, frames?: Frames): 
           act()
         }
         const fail = (error: Error): void => settle(() => reject(error))
-        // An exchange of several requests can lose its way in the library: the end of the connection ends it too.
+        // Some exchanges of the library never settle after an error: the end of the connection rejects them too.
         waiting.add(fail)
         ask(connection).then(
           (answer) => settle(() => resolve(answer)),

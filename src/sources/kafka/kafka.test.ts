@@ -17,7 +17,7 @@ import { withOperator } from '../../../test/sources/operator.ts'
 import type { CheckedKey } from '../../../test/sources/signature-check.ts'
 import { startSts } from '../../../test/sources/sts-server.ts'
 import { Egress } from '../../lib/egress.ts'
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { ReadableSource, SourceContext } from '../source.ts'
 
 kafkaConformance(() => startKafkaBroker())
@@ -50,7 +50,7 @@ describe('the Kafka source and our broker', () => {
   })
   after(() => server.stop())
 
-  it('gives Event Hubs the connection string for a password', async () => {
+  it('sends the connection string as password to Event Hubs', async () => {
     for (const authentication of ['PLAIN', 'SCRAM-SHA-256'] as const) {
       const source = sourceOf(server, topic, {
         config: { type: 'azureeventhub', authentication },
@@ -60,7 +60,7 @@ describe('the Kafka source and our broker', () => {
     }
   })
 
-  it('tells that the user may see the topic, but not read it, even if it is empty', async () => {
+  it('reports a topic that the user may describe but not read, even if it is empty', async () => {
     for (const unreadable of [topic, await topicWith(server, [])]) {
       const source = sourceOf(server, unreadable, { secrets: { credentials: mayNotRead } })
       const expected = { step: 'read', code: 'permission_missing', field: 'topics' } as const
@@ -69,14 +69,14 @@ describe('the Kafka source and our broker', () => {
     }
   })
 
-  it('tells that the user may not use the group', async () => {
+  it('reports that the user may not use the consumer group', async () => {
     const source = sourceOf(server, topic, { secrets: { credentials: mayNotGroup } })
     const expected = { step: 'describe', code: 'permission_missing', field: 'consumerGroup' } as const
     const { reason } = await probeFails(source, expected, { secrets })
     assert.match(reason, /"penstock-test"/)
   })
 
-  it('reads on without the group, which is only for show', async () => {
+  it('reads without access to the consumer group', async () => {
     await withReader(sourceOf(server, topic, { secrets: { credentials: mayNotGroup } }), {}, async (reader) => {
       await reader.acknowledge({ [`${topic}/0`]: '1' })
       assert.equal((await readIds(reader, 20)).length, 20)
@@ -84,7 +84,7 @@ describe('the Kafka source and our broker', () => {
     assert.equal((await server.committedOffsets('penstock-test'))[`${topic}/0`], undefined)
   })
 
-  it('gives a large topic to the end', async () => {
+  it('reads a large topic to the end', async () => {
     const large = await topicWith(server, jsonRecords(50_000, 4), 4)
     const { batches } = await readAll(
       sourceOf(server, large),
@@ -135,12 +135,12 @@ describe('the Kafka source and our broker', () => {
       }
     })
 
-    it('tells that the access key is refused', async () => {
+    it('reports a rejected access key', async () => {
       const expected = { step: 'authenticate', code: 'credentials_refused', field: 'credentials' } as const
       await probeFails(iamSource({}, { accessKeyId: 'AKIAOTHERKEY' }), expected, options)
     })
 
-    it('tells that it needs a host name that has a region', async () => {
+    it('reports a host name without a region', async () => {
       const expected = { step: 'authenticate', code: 'not_set_up', field: 'brokers' } as const
       await probeFails(iamSource({}, { host: 'kafka.example' }), expected, options)
     })

@@ -1,6 +1,6 @@
-// Kafka as a source, and whatever speaks its protocol: Redpanda, MSK, Confluent, WarpStream, Event Hubs.
-import type { KafkaSource } from '../../pipes/kafka-shapes.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+// Kafka source, for all systems with its protocol: Redpanda, MSK, Confluent, WarpStream, Event Hubs.
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import type { Positions, ReadableSource, SourceContext } from '../source.ts'
 import { makeAccess } from './kafka-connection.ts'
 import { measureLag } from './kafka-lag.ts'
@@ -17,16 +17,16 @@ export function makeKafkaSource(config: KafkaSource, secrets: SourceSecrets, con
         access.close()
       }
     },
-    async open(positions, surroundings, selection = {}) {
+    async open(positions, options, selection = {}) {
       const { until } = selection
-      // What has begun is read to its end, also when the topics of the source are other ones by now.
+      // A range is read to its end, even if the source has other topics by now.
       const chosen = until ? { ...config, topics: topicsOf(until) || config.topics } : config
-      return openKafkaReader(makeAccess(chosen, secrets, context, surroundings), positions, { selection })
+      return openKafkaReader(makeAccess(chosen, secrets, context, options), positions, { selection })
     },
-    async measureLag(positions, surroundings, share) {
-      const access = makeAccess(config, secrets, context, surroundings)
+    async measureLag(positions, options, assignment) {
+      const access = makeAccess(config, secrets, context, options)
       try {
-        return await measureLag(access, { positions, selection: { share }, offset: config.offset })
+        return await measureLag(access, { positions, selection: { assignment }, offset: config.offset })
       } finally {
         access.close()
       }

@@ -9,7 +9,7 @@ const nowMs = Date.parse('2026-01-31T12:00:00Z')
 const urlIn = (token: string): URL => new URL(Buffer.from(token, 'base64url').toString())
 
 describe('a token of MSK', () => {
-  it('is a request to the region, signed for a quarter of an hour', () => {
+  it('is a request to the region, presigned for 15 minutes', () => {
     const token = mskToken({ accessKeyId: 'AKIDEXAMPLE', secretAccessKey }, 'eu-west-1', nowMs)
     assert.match(token, /^[A-Za-z0-9_-]+$/)
     const { protocol, hostname, pathname, searchParams } = urlIn(token)
@@ -21,13 +21,13 @@ describe('a token of MSK', () => {
       'X-Amz-Date': '20260131T120000Z',
       'X-Amz-Expires': '900',
       'X-Amz-SignedHeaders': 'host',
-      // As the signer of the AWS SDK signs the same.
+      // Computed with the signer of the AWS SDK.
       'X-Amz-Signature': 'cf1b2335f8c1c54e4a53e699d99be7c96a68431620da9625e38b66c2054264da',
       'User-Agent': 'penstock',
     })
   })
 
-  it('brings the token of a session, which is signed too', () => {
+  it('signs the session token as well', () => {
     const sessionToken = "to/ken+with=odd'chars*()!"
     const token = mskToken({ accessKeyId: 'ASIDEXAMPLE', secretAccessKey, sessionToken }, 'eu-west-1', nowMs)
     const { searchParams } = urlIn(token)
@@ -38,13 +38,13 @@ describe('a token of MSK', () => {
     )
   })
 
-  it('has the signature that the other side finds, and only with the right secret', () => {
+  it('has the signature that AWS computes, and only with the right secret', () => {
     for (const sessionToken of [undefined, 'a/session+token==']) {
       const identity = { accessKeyId: 'ASIDEXAMPLE', secretAccessKey, ...(sessionToken ? { sessionToken } : {}) }
       const url = urlIn(mskToken(identity, 'us-gov-west-1'))
       const request: SignedRequest = {
         method: 'GET',
-        // What comes after the signature is not part of it.
+        // Parameters after the signature are not signed.
         target: `${url.pathname}${url.search}`.replace('&User-Agent=penstock', ''),
         headers: { host: url.host },
         body: new Uint8Array(),

@@ -1,22 +1,21 @@
-// The token that lets a user or a role of AWS into Amazon MSK: a request that is signed in advance and never sent. The broker
-// asks AWS whether the signature is good.
+// IAM token for Amazon MSK: a presigned request that is never sent. The broker has AWS check the signature.
 import { createHash, createHmac } from 'node:crypto'
 import { asciiLowerCase } from '../../lib/ascii-case.ts'
 import type { AwsIdentity } from '../aws/aws.ts'
 
-/** How long a broker accepts the token; the connection it let in lives on. */
+/** How long a broker accepts the token; the connection can last longer. */
 const expirySeconds = 900
 const service = 'kafka-cluster'
 const algorithm = 'AWS4-HMAC-SHA256'
 
-/** For OAUTHBEARER. `nowMs` is for whoever checks the signature. */
+/** For OAUTHBEARER. `nowMs` is for tests. */
 export function mskToken(credentials: AwsIdentity, region: string, nowMs = Date.now()): string {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials
   const host = `kafka.${region}.amazonaws.com`
   const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const day = time.slice(0, 8)
   const scope = `${day}/${region}/${service}/aws4_request`
-  // In the order of their names, as the signature wants them.
+  // Sorted by name, as Signature Version 4 requires.
   const parameters: [string, string][] = [
     ['Action', 'kafka-cluster:Connect'],
     ['X-Amz-Algorithm', algorithm],
@@ -31,12 +30,12 @@ export function mskToken(credentials: AwsIdentity, region: string, nowMs = Date.
   const text = [algorithm, time, scope, sha256(request)].join('\n')
   const key = [day, region, service, 'aws4_request'].reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`)
   const signature = hmac(key, text).toString('hex')
-  // What the caller is, for the logs of AWS; not part of what is signed.
+  // Appears in the logs of AWS; not signed.
   const url = `https://${host}/?${query}&X-Amz-Signature=${signature}&User-Agent=penstock`
   return Buffer.from(url).toString('base64url')
 }
 
-/** The region of a broker of MSK, provisioned or serverless; undefined when the host is not named as AWS names them. */
+/** Region of an MSK broker, provisioned or serverless; undefined when the host does not have a name of AWS. */
 export function regionOfBroker(host: string): string | undefined {
   const name = asciiLowerCase(host).replace(/\.$/, '')
   return /\.kafka(?:-serverless)?\.([a-z]{2,}(?:-[a-z]+)+-\d{1,2})\.amazonaws\.com(?:\.cn)?$/.exec(name)?.[1]

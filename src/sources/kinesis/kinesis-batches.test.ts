@@ -7,7 +7,7 @@ import type { ReadShard } from './kinesis-shards.ts'
 
 const recordBytes = 600_000
 
-/** Three records, so large that their memory is used again. */
+/** Three records, large enough for reusable memory. */
 function pageOf(letter: string): Page {
   const record = (_: unknown, index: number): object => ({
     SequenceNumber: String(index + 1),
@@ -24,7 +24,7 @@ function shardOf({ records }: Page): ReadShard {
     isClosed: false,
     parents: [],
     position: '',
-    mustTellStart: false,
+    mustStoreStart: false,
     firstSinceTime: undefined,
     expected: undefined,
     start: { type: 'TRIM_HORIZON' },
@@ -48,7 +48,7 @@ const isAll = (letter: string, { records = [] }: Batch): boolean =>
 describe('batches of Kinesis', () => {
   it('hold the memory of a page until the last of them is released', () => {
     const page = pageOf('x')
-    const stream = { name: 'orders', shards: [shardOf(page)], turn: 0 }
+    const stream = { name: 'orders', shards: [shardOf(page)], nextFirst: 0 }
     const take = (maxRecords: number): Batch => takeBatches(stream, { maxRecords, maxBytes: 10_000_000 })[0]!
     const isFree = (): boolean => memoryOfPage(pageOf('y')) === memoryOfPage(page)
     const [first, second] = [take(1), take(10)]
@@ -56,15 +56,15 @@ describe('batches of Kinesis', () => {
     assert.ok(!isFree())
     first.records?.release?.()
     first.records?.release?.()
-    assert.ok(!isFree(), 'the second has records of it')
+    assert.ok(!isFree(), 'the second batch has records of it')
     assert.ok(isAll('x', second))
     second.records?.release?.()
     assert.ok(isFree())
   })
 
-  it('leave the memory of a page alone whose records still wait', () => {
+  it('do not release the memory of a page with waiting records', () => {
     const page = pageOf('x')
-    const stream = { name: 'orders', shards: [shardOf(page)], turn: 0 }
+    const stream = { name: 'orders', shards: [shardOf(page)], nextFirst: 0 }
     const [first] = takeBatches(stream, { maxRecords: 1, maxBytes: 10_000_000 })
     first?.records?.release?.()
     assert.notEqual(memoryOfPage(pageOf('y')), memoryOfPage(page))

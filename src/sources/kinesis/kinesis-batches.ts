@@ -1,4 +1,4 @@
-// What waits of the shards of a stream, as batches.
+// Builds batches from the waiting records of shards.
 import type { HeldMemory } from '../../lib/held-memory.ts'
 import type { Batch, ReadLimits, RecordList, SourceRecord } from '../source.ts'
 import { decompress, type KinesisRecord } from './kinesis-record.ts'
@@ -6,26 +6,26 @@ import { advance, beginningOf, endOf, type ReadShard } from './kinesis-shards.ts
 
 const maxRecordBytes = 32 * 1_024 * 1_024
 
-export interface TakenStream {
+export interface BufferedStream {
   name: string
   shards: ReadShard[]
-  /** Whose turn it is to be first. */
-  turn: number
+  /** Index of the shard to start with. */
+  nextFirst: number
 }
 
 type BatchLimits = Pick<ReadLimits, 'maxRecords' | 'maxBytes'>
 
-/** What is waiting, within the limits, beginning with another shard each time. */
-export function takeBatches(stream: TakenStream, { maxRecords, maxBytes }: BatchLimits): Batch[] {
+/** Takes waiting records within the limits, starting with another shard each time. */
+export function takeBatches(stream: BufferedStream, { maxRecords, maxBytes }: BatchLimits): Batch[] {
   const { shards } = stream
   const batches: Batch[] = []
   const left = { records: maxRecords, bytes: maxBytes }
-  const first = stream.turn % Math.max(1, shards.length)
+  const first = stream.nextFirst % Math.max(1, shards.length)
   for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
     const batch = takeBatch(stream.name, shard, left, batches.length === 0)
     if (batch) batches.push(batch)
   }
-  if (batches.length > 0) stream.turn = first + 1
+  if (batches.length > 0) stream.nextFirst = first + 1
   return batches
 }
 
@@ -36,7 +36,7 @@ function takeBatch(
   isFirst: boolean,
 ): Batch | undefined {
   const partition = shard.id
-  // Without records, but with a position: what came out of this shard may be read from now on, also by the next reader.
+  // No records, but a position: the child shards may be read from now on, also by the next reader.
   if (shard.isExhausted && !shard.isFinished && shard.waiting.length === 0) {
     const { lost } = shard
     return { partition, ...endOf(shard), ...(lost ? { lost } : { records: [] }) }
@@ -49,16 +49,16 @@ function takeBatch(
     if (left.records <= 0 || (value.length > left.bytes && !isAlone)) break
     left.records -= 1
     left.bytes -= value.length
-    records.push(new TakenRecord(value, record, shard.id, streamName))
+    records.push(new BufferedRecord(value, record, shard.id, streamName))
     taken.push(record)
   }
   const [firstTaken, lastTaken] = [taken[0], taken.at(-1)]
-  if (!firstTaken || !lastTaken) return shard.mustTellStart ? { partition, ...beginningOf(shard), records } : undefined
+  if (!firstTaken || !lastTaken) return shard.mustStoreStart ? { partition, ...beginningOf(shard), records } : undefined
   shard.waiting.splice(0, taken.length)
   return { partition, ...advance(shard, firstTaken, lastTaken), records: releasable(records, holdMemory(taken, shard)) }
 }
 
-/** From pages that are used up, what they held is taken over. */
+/** A used-up page passes its memory on to the batch. */
 function holdMemory(taken: KinesisRecord[], { waiting: [next] }: ReadShard): HeldMemory[] {
   const held = [...new Set(taken.flatMap(({ memory }) => memory ?? []))]
   for (const memory of held) if (memory === next?.memory) memory.hold()
@@ -74,14 +74,14 @@ function releasable(records: SourceRecord[], held: HeldMemory[]): RecordList {
   return Object.assign(records, { release })
 }
 
-/** What looks compressed and is not, or holds more than a record can, is a record like any other: whoever decodes it will say so. */
+/** Invalid or oversized compressed data is passed on as it is: the decoder reports it. */
 function unpack({ data }: KinesisRecord): Uint8Array {
   const value = decompress(data, maxRecordBytes)
   return value instanceof Uint8Array ? value : data
 }
 
-/** What the transport says of a record is made when it is asked for: most pipes have no column for it. */
-class TakenRecord implements SourceRecord {
+/** Metadata is created on access: most pipes have no column for it. */
+class BufferedRecord implements SourceRecord {
   readonly value: Uint8Array
   readonly #record: KinesisRecord
   readonly #shard: string

@@ -1,4 +1,4 @@
-// How pages of records come over the wire: whole, in pieces, broken off, or not at all.
+// GetRecords responses on the wire: complete, chunked, truncated, or stalled.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
@@ -27,33 +27,33 @@ function pageOf(texts: string[]): string {
 
 const page = pageOf(records)
 
-interface Asked {
+interface RecordedRequest {
   target: string
   body: unknown
   connection: string
 }
 
-/** What it does with the first request, the second, and so on; the last way is that of all others. */
-type Way = (response: ServerResponse) => unknown
+/** Responses to the first request, the second, and so on; the last one repeats. */
+type Respond = (response: ServerResponse) => unknown
 
-const whole: Way = (response) => response.writeHead(200, { 'content-length': Buffer.byteLength(page) }).end(page)
-const chunked: Way = (response) => {
+const whole: Respond = (response) => response.writeHead(200, { 'content-length': Buffer.byteLength(page) }).end(page)
+const chunked: Respond = (response) => {
   response.write(page.slice(0, 100_000))
   response.end(page.slice(100_000))
 }
-const brokenOff: Way = (response) => {
+const truncated: Respond = (response) => {
   response.writeHead(200, { 'content-length': Buffer.byteLength(page) })
   response.write(page.slice(0, 1_000_000), () => response.destroy())
 }
-const stalled: Way = (response) => {
+const stalled: Respond = (response) => {
   response.writeHead(200, { 'content-length': Buffer.byteLength(page) })
   response.write(page.slice(0, 1_000_000))
 }
-const tooLarge: Way = (response) => {
+const tooLarge: Respond = (response) => {
   response.writeHead(200, { 'content-length': 17_000_000 })
   response.write('{"Records":[')
 }
-const expired: Way = (response) => {
+const expired: Respond = (response) => {
   const body = JSON.stringify({ __type: 'ExpiredIteratorException', message: 'Iterator expired' })
   response.writeHead(400, { 'content-type': 'application/x-amz-json-1.1', 'content-length': body.length }).end(body)
 }
@@ -61,25 +61,25 @@ const expired: Way = (response) => {
 describe('a page of records', { timeout: 60_000 }, () => {
   let server: Server
   let kinesis: Kinesis
-  let asked: Asked[] = []
+  let requests: RecordedRequest[] = []
   afterEach(() => {
     kinesis.close()
     server.closeAllConnections()
     server.close()
-    asked = []
+    requests = []
   })
 
-  async function start(...ways: Way[]): Promise<Kinesis> {
+  async function start(...responses: Respond[]): Promise<Kinesis> {
     server = createServer(async (request, response) => {
-      const pieces: Buffer[] = []
-      for await (const piece of request) pieces.push(piece)
-      const way = ways[Math.min(asked.length, ways.length - 1)]
-      asked.push({
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      const respond = responses[Math.min(requests.length, responses.length - 1)]
+      requests.push({
         target: String(request.headers['x-amz-target']),
-        body: JSON.parse(String(Buffer.concat(pieces))),
+        body: JSON.parse(String(Buffer.concat(chunks))),
         connection: String(request.socket.remotePort),
       })
-      way?.(response)
+      respond?.(response)
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const { port } = server.address() as AddressInfo
@@ -90,8 +90,8 @@ describe('a page of records', { timeout: 60_000 }, () => {
       allowPlaintext: false,
       awsEndpoints: { kinesis: `http://127.0.0.1:${port}` },
     }
-    const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(50_000) }
-    kinesis = makeKinesis(kinesisConfig, { accessKey }, context, surroundings)
+    const connectOptions = { egress: loopbackEgress, signal: AbortSignal.timeout(50_000) }
+    kinesis = makeKinesis(kinesisConfig, { accessKey }, context, connectOptions)
     return kinesis
   }
 
@@ -102,20 +102,20 @@ describe('a page of records', { timeout: 60_000 }, () => {
     return read.records.map(({ data }) => Buffer.from(data).toString())
   }
 
-  it('comes over one connection, page after page', async () => {
+  it('uses one connection for several pages', async () => {
     await start(whole)
     for (const iterator of ['one', 'two', 'three']) assert.deepEqual(await readTexts(iterator), records)
     assert.deepEqual(
-      asked.map(({ target, body }) => [target, body]),
+      requests.map(({ target, body }) => [target, body]),
       ['one', 'two', 'three'].map((ShardIterator) => ['Kinesis_20131202.GetRecords', { ShardIterator, Limit: 1_000 }]),
     )
-    assert.equal(new Set(asked.map(({ connection }) => connection)).size, 1)
+    assert.equal(new Set(requests.map(({ connection }) => connection)).size, 1)
   })
 
-  it('stays as it is while others come', async () => {
+  it('is not overwritten by later pages', async () => {
     const textsOf = (order: number): string[] => records.map((text) => text.replaceAll(' ', ` ${order}`))
     await start((response) => {
-      const text = pageOf(textsOf(asked.length))
+      const text = pageOf(textsOf(requests.length))
       response.writeHead(200, { 'content-length': Buffer.byteLength(text) }).end(text)
     })
     const read = async () => {
@@ -128,19 +128,19 @@ describe('a page of records', { timeout: 60_000 }, () => {
     assert.deepEqual(found, [1, 2, 3, 4, 5, 6].map(textsOf).toSorted())
   })
 
-  it('may come in pieces of unknown number', async () => {
+  it('can use chunked encoding', async () => {
     await start(chunked)
     assert.deepEqual(await readTexts(), records)
   })
 
-  it('is asked for again when it is broken off', async () => {
-    await start(brokenOff, whole)
+  it('is requested again after a truncated response', async () => {
+    await start(truncated, whole)
     assert.deepEqual(await readTexts(), records)
-    assert.equal(asked.length, 2)
+    assert.equal(requests.length, 2)
   })
 
-  it('is a failure that passes when it is broken off again', async () => {
-    await start(brokenOff)
+  it('is a temporary failure when the response is truncated twice', async () => {
+    await start(truncated)
     await assert.rejects(kinesis.readPage('first', 1_000), (error) => {
       assert.ok(error instanceof ProbeFailure)
       assert.match(error.reason, /breaks the connection off/)
@@ -148,11 +148,11 @@ describe('a page of records', { timeout: 60_000 }, () => {
     })
   })
 
-  it('is not waited for any longer than whoever asked', async () => {
+  it('ends when the signal aborts', async () => {
     await start(stalled)
     const stopping = new AbortController()
     const read = kinesis.readPage('first', 1_000, stopping.signal)
-    while (asked.length === 0) await wait(5)
+    while (requests.length === 0) await wait(5)
     await wait(50)
     const abortedAtMs = performance.now()
     stopping.abort()
@@ -160,12 +160,12 @@ describe('a page of records', { timeout: 60_000 }, () => {
     assert.ok(performance.now() - abortedAtMs < 5_000)
   })
 
-  it('is none when it is larger than Kinesis makes them', async () => {
+  it('is rejected when it exceeds the limit of Kinesis', async () => {
     await start(tooLarge)
     await assert.rejects(kinesis.readPage('first', 1_000), ProbeFailure)
   })
 
-  it('is none when the iterator has expired', async () => {
+  it('reports an expired iterator', async () => {
     await start(expired, whole)
     assert.equal(await kinesis.readPage('first', 1_000), 'expired')
     assert.deepEqual(await readTexts(), records)

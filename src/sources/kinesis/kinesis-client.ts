@@ -1,5 +1,5 @@
-// What is asked of Kinesis: shards, where to begin in one, and the records from there. Whatever goes wrong is a ProbeFailure,
-// except what whoever reads can help: an iterator that has expired, and being asked to slow down.
+// Kinesis API calls: shards, shard iterators and records. Failures are ProbeFailures, except those that the reader handles: expired
+// iterators and throttling.
 import {
   GetShardIteratorCommand,
   type GetShardIteratorCommandInput,
@@ -8,20 +8,21 @@ import {
 } from '@aws-sdk/client-kinesis'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import { awsCredentials } from '../aws/aws.ts'
 import { errorNames, readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
 import { awsEventsHandle } from '../aws/aws-http2.ts'
-import type { ProbeFailure, ProbeStep, SourceContext, SourceAccess } from '../source.ts'
+import type { ProbeFailure, SourceAccess, SourceContext } from '../source.ts'
 import { type KinesisConsumers, makeConsumers } from './kinesis-consumer.ts'
 import { attemptOf, futureFailure, kinesisFailure, startFailure } from './kinesis-failure.ts'
-import { makeAskForPage, type Page } from './kinesis-page.ts'
+import { makeGetPage, type Page } from './kinesis-page.ts'
 
 export interface Shard {
   id: string
-  /** What was split or merged into it, as long as Kinesis keeps it. */
+  /** Parent shards, as long as Kinesis retains them. */
   parents: string[]
   isClosed: boolean
 }
@@ -32,28 +33,28 @@ export type ShardStart =
   | { type: 'AT_SEQUENCE_NUMBER' | 'AFTER_SEQUENCE_NUMBER'; sequence: string }
 
 export interface Kinesis {
-  /** Connects, and speaks TLS where the endpoint does. */
+  /** Connects, with TLS unless the endpoint is plain HTTP. */
   reach(begin: (step: ProbeStep) => void): Promise<void>
-  /** Makes sure that there are credentials; whether they are good shows with the first request. */
-  identify(): Promise<void>
+  /** Loads credentials; the first request shows whether they are valid. */
+  loadCredentials(): Promise<void>
   listShards(step: ProbeStep, signal?: AbortSignal): Promise<Shard[]>
-  findStart(shard: string, start: ShardStart, signal?: AbortSignal): Promise<string>
+  getShardIterator(shard: string, start: ShardStart, signal?: AbortSignal): Promise<string>
   readPage(iterator: string, limit: number, signal?: AbortSignal): Promise<Page | 'expired' | 'throttled'>
-  /** For enhanced fan-out. */
+  /** Consumers for enhanced fan-out. */
   consumers: KinesisConsumers
   close(): void
 }
 
-/** Most records that Kinesis gives at once. */
+/** Limit of GetRecords. */
 const maxPageRecords = 10_000
-/** Kinesis answers five reads of a shard in a second, for all who read it together. */
+/** Limit of GetRecords per shard and second: five calls, shared by all readers. */
 export const readPauseMs = 200
 
 const connectMs = 10_000
-/** Of a subscription: Kinesis sends something every few seconds, also when there is nothing new. */
+/** Without any event for this long, a subscription is broken: Kinesis sends one every few seconds. */
 const longestSilenceMs = 30_000
 
-/** Only tests bring their own. */
+/** For tests. */
 export interface KinesisOptions {
   silenceMs?: number
 }
@@ -62,26 +63,26 @@ export function makeKinesis(
   config: KinesisSource,
   secrets: SourceSecrets,
   context: SourceContext,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
   { silenceMs = longestSilenceMs }: KinesisOptions = {},
 ): Kinesis {
   const { authentication, iamRole, region, streamName } = config
   const access = { authentication, accessKey: secrets.accessKey, iamRole, region, sessionName: streamName }
-  const credentials = awsCredentials(access, context, surroundings)
+  const credentials = awsCredentials(access, context, connectOptions)
   const endpoint = context.awsEndpoints.kinesis ?? awsEndpoint('kinesis', region)
-  const requestHandler = awsRequestHandler(surroundings, context, (request) =>
+  const requestHandler = awsRequestHandler(connectOptions, context, (request) =>
     isFor(request, 'GetRecords') ? 'records' : 'json',
   )
-  const sendOnce = requestHandler.handle
-  const subscribe = awsEventsHandle(surroundings, context, { silenceMs })
+  const handleRequest = requestHandler.handle
+  const subscribe = awsEventsHandle(connectOptions, context, { silenceMs })
   requestHandler.handle = (request, more) =>
-    isFor(request, 'SubscribeToShard') ? subscribe(request, more) : sendOnce(request, more)
+    isFor(request, 'SubscribeToShard') ? subscribe(request, more) : handleRequest(request, more)
   const client = new KinesisClient({ ...awsClientDefaults, region, endpoint, credentials, requestHandler })
-  const askForPage = makeAskForPage(client)
+  const getPage = makeGetPage(client)
   const failure = (error: unknown, step: ProbeStep, action: string): ProbeFailure =>
     kinesisFailure(error, attemptOf(config, step, action), context)
   const options = (signal: AbortSignal | undefined): { abortSignal: AbortSignal } => ({
-    abortSignal: signal ?? surroundings.signal,
+    abortSignal: signal ?? connectOptions.signal,
   })
 
   return {
@@ -89,12 +90,12 @@ export function makeKinesis(
       begin('connect')
       const { protocol, hostname, port } = new URL(endpoint)
       const isTls = protocol === 'https:'
-      const place = [hostOfUrl(hostname), Number(port || (isTls ? 443 : 80))] as const
-      const limits = { timeoutMs: connectMs, signal: surroundings.signal }
-      const { egress } = surroundings
+      const address = [hostOfUrl(hostname), Number(port || (isTls ? 443 : 80))] as const
+      const limits = { timeoutMs: connectMs, signal: connectOptions.signal }
+      const { egress } = connectOptions
       const connected = isTls
-        ? egress.connectTls(...place, { ...limits, tls: trustWith(context.caCertificates) })
-        : egress.connect(...place, limits)
+        ? egress.connectTls(...address, { ...limits, tls: trustWith(context.caCertificates) })
+        : egress.connect(...address, limits)
       const socket = await connected.catch((error: unknown) => {
         throw failure(error, 'connect', '')
       })
@@ -102,7 +103,7 @@ export function makeKinesis(
       socket.destroy()
     },
 
-    async identify() {
+    async loadCredentials() {
       await credentials()
     },
 
@@ -114,7 +115,7 @@ export function makeKinesis(
         const { Shards: page, NextToken: next } = await client.send(command, options(signal)).catch((error) => {
           throw failure(error, step, 'kinesis:ListShards')
         })
-        // Not the answer of Kinesis, whatever it is.
+        // Not a response of Kinesis.
         if (!page) throw failure(undefined, step, 'kinesis:ListShards')
         for (const { ShardId, ParentShardId, AdjacentParentShardId, SequenceNumberRange } of page) {
           const parents = [ParentShardId, AdjacentParentShardId].filter((id) => id !== undefined)
@@ -126,7 +127,7 @@ export function makeKinesis(
       return shards
     },
 
-    async findStart(shard, start, signal) {
+    async getShardIterator(shard, start, signal) {
       const command = new GetShardIteratorCommand({ StreamName: streamName, ShardId: shard, ...fieldsOf(start) })
       const { ShardIterator: iterator } = await client.send(command, options(signal)).catch((error) => {
         if (readAwsError(error).name === 'InvalidArgumentException') {
@@ -141,7 +142,7 @@ export function makeKinesis(
     async readPage(iterator, limit, signal) {
       const input = { ShardIterator: iterator, Limit: Math.min(limit, maxPageRecords) }
       try {
-        return await askForPage(input, options(signal))
+        return await getPage(input, options(signal))
       } catch (error) {
         const { name } = readAwsError(error)
         if (name === 'ExpiredIteratorException') return 'expired'

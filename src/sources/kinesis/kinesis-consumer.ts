@@ -1,5 +1,5 @@
-// Consumers of a stream, as enhanced fan-out has them: each has a throughput of its own, and Kinesis sends it what comes. They are
-// registered once, and stay at the stream until they are removed.
+// Stream consumers for enhanced fan-out: each has dedicated throughput, and Kinesis pushes records to it. A consumer is registered
+// once and remains until it is deregistered.
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   DeregisterStreamConsumerCommand,
@@ -11,107 +11,108 @@ import {
   SubscribeToShardCommand,
   type SubscribeToShardEvent,
 } from '@aws-sdk/client-kinesis'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
 import { errorNames, readAwsError } from '../aws/aws-error.ts'
 import { NoHttp2 } from '../aws/aws-http2.ts'
-import type { FailureCode, ProbeFailure, ProbeStep } from '../source.ts'
+import type { FailureCode, ProbeFailure } from '../source.ts'
 import type { ShardStart } from './kinesis-client.ts'
 import { type KinesisRecord, toRecord } from './kinesis-record.ts'
 
-/** What a pipe is called at its stream. */
+/** Consumer name of a pipe. */
 export function consumerNameOf(pipeId: string): string {
   return `penstock-${pipeId}`
 }
 
 export interface ShardEvent {
   records: KinesisRecord[]
-  /** Everything up to it has been sent, also when there is no record of this number. */
+  /** ContinuationSequenceNumber: everything up to it has been sent, also when no record has this number. */
   continuation: string | undefined
-  /** There is more in the shard already. */
+  /** The shard has more records now. */
   isBehind: boolean
-  /** The shard is closed, and this is the last of it. */
+  /** The shard is closed, and this event is its last. */
   isEnd: boolean
 }
 
 /**
- * Why there is no fan-out. `busy`: ask again in some seconds; `gone`: the consumer or the shard is not there; `broken`: the
- * connection, or what came over it; `refused`: not before somebody changes something.
+ * `busy`: try again in some seconds. `gone`: the consumer or the shard does not exist. `broken`: the connection broke, or the response
+ * is invalid. `refused`: fails until somebody changes something.
  */
-export type FanOutTrouble = 'busy' | 'gone' | 'broken' | 'refused'
+export type FanOutFailureKind = 'busy' | 'gone' | 'broken' | 'refused'
 
 export class FanOutFailure extends Error {
-  readonly trouble: FanOutTrouble
-  /** What is wrong, in our own words, as the middle of a sentence. */
+  readonly kind: FanOutFailureKind
+  /** A user-readable reason, without capital or full stop. */
   readonly reason: string
 
-  constructor(trouble: FanOutTrouble, reason: string) {
-    super(`fan-out: ${trouble}`)
+  constructor(kind: FanOutFailureKind, reason: string) {
+    super(`fan-out: ${kind}`)
     this.name = 'FanOutFailure'
-    this.trouble = trouble
+    this.kind = kind
     this.reason = reason
   }
 }
 
 export interface KinesisConsumers {
-  /** The ARN of the consumer of this name, which is registered unless it is there. Rejects with a FanOutFailure. */
+  /** Returns the ARN of the consumer, and registers it if necessary. Rejects with a FanOutFailure. */
   prepare(name: string, signal: AbortSignal): Promise<string>
-  /** What comes in the shard from there on, for some minutes. Rejects with a FanOutFailure. */
+  /** Yields the records of a subscription, which Kinesis ends after five minutes. Rejects with a FanOutFailure. */
   subscribe(consumer: string, shard: string, start: ShardStart, signal: AbortSignal): AsyncIterable<ShardEvent>
-  /** Nothing happens when it is not there. Rejects with a ProbeFailure. */
+  /** Does nothing when the consumer does not exist. Rejects with a ProbeFailure. */
   remove(name: string, signal: AbortSignal): Promise<void>
 }
 
-/** From CREATING to ACTIVE takes seconds; some minutes when many are registered at once. */
+/** CREATING takes seconds, or minutes when many consumers are registered at once. */
 const activeWithinMs = 120_000
-const firstLookMs = 100
-const longestLookMs = 5_000
+const firstPollMs = 100
+const longestPollMs = 5_000
 
 type Failed = (error: unknown, step: ProbeStep, action: string) => ProbeFailure
 
 export function makeConsumers(client: KinesisClient, source: KinesisSource, failed: Failed): KinesisConsumers {
   const { streamName } = source
-  const judge = (error: unknown, action: string): FanOutFailure =>
+  const toFailure = (error: unknown, action: string): FanOutFailure =>
     fanOutFailure(error, failed(error, 'read', `kinesis:${action}`), action, source)
 
   const findStream = async (abortSignal: AbortSignal): Promise<string> => {
     const command = new DescribeStreamSummaryCommand({ StreamName: streamName })
     const { StreamDescriptionSummary: summary } = await client.send(command, { abortSignal })
-    if (!summary?.StreamARN) throw new Error('not an answer of Kinesis')
+    if (!summary?.StreamARN) throw new Error('not a response of Kinesis')
     return summary.StreamARN
   }
 
   const find = async (StreamARN: string, ConsumerName: string, abortSignal: AbortSignal) => {
     const command = new DescribeStreamConsumerCommand({ StreamARN, ConsumerName })
-    const answer = await client.send(command, { abortSignal }).catch(unless(errorNames.missing))
+    const answer = await client.send(command, { abortSignal }).catch(ignoring(errorNames.missing))
     return answer?.ConsumerDescription
   }
 
   return {
     async prepare(name, signal) {
-      const asking = { action: 'DescribeStreamSummary' }
+      const current = { action: 'DescribeStreamSummary' }
       try {
         const stream = await findStream(signal)
         const endsAtMs = performance.now() + activeWithinMs
-        for (let lookMs = firstLookMs; performance.now() < endsAtMs; lookMs = Math.min(longestLookMs, lookMs * 2)) {
-          asking.action = 'DescribeStreamConsumer'
+        for (let pollMs = firstPollMs; performance.now() < endsAtMs; pollMs = Math.min(longestPollMs, pollMs * 2)) {
+          current.action = 'DescribeStreamConsumer'
           const consumer = await find(stream, name, signal)
           if (consumer?.ConsumerStatus === 'ACTIVE' && consumer.ConsumerARN) return consumer.ConsumerARN
           if (!consumer) {
-            asking.action = 'RegisterStreamConsumer'
+            current.action = 'RegisterStreamConsumer'
             const command = new RegisterStreamConsumerCommand({ StreamARN: stream, ConsumerName: name })
             // Another worker of the pipe has just registered it.
-            await client.send(command, { abortSignal: signal }).catch(unless(['ResourceInUseException']))
+            await client.send(command, { abortSignal: signal }).catch(ignoring(['ResourceInUseException']))
           }
-          await wait(lookMs, undefined, { signal })
+          await wait(pollMs, undefined, { signal })
         }
       } catch (error) {
-        throw judge(error, asking.action)
+        throw toFailure(error, current.action)
       }
       throw new FanOutFailure('refused', `Kinesis has not made the consumer of the stream "${streamName}" active yet`)
     },
 
     async *subscribe(consumer, shard, start, signal) {
-      // Its answer must be ended also when nobody reads it to its end.
+      // Ends the response even if the caller stops early.
       const ending = new AbortController()
       const abortSignal = AbortSignal.any([signal, ending.signal])
       const command = new SubscribeToShardCommand({
@@ -123,30 +124,30 @@ export function makeConsumers(client: KinesisClient, source: KinesisSource, fail
         const { EventStream: events } = await client.send(command, { abortSignal })
         for await (const { SubscribeToShardEvent: event } of events ?? []) if (event) yield toEvent(event)
       } catch (error) {
-        throw judge(error, 'SubscribeToShard')
+        throw toFailure(error, 'SubscribeToShard')
       } finally {
         ending.abort()
       }
     },
 
     async remove(name, signal) {
-      const asking = { action: 'DescribeStreamSummary' }
+      const current = { action: 'DescribeStreamSummary' }
       try {
         const stream = await findStream(signal)
-        asking.action = 'DeregisterStreamConsumer'
+        current.action = 'DeregisterStreamConsumer'
         const command = new DeregisterStreamConsumerCommand({ StreamARN: stream, ConsumerName: name })
         await client.send(command, { abortSignal: signal })
       } catch (error) {
-        // What does not know of consumers has made none.
+        // A service without consumers has none to remove.
         if (errorNames.missing.includes(readAwsError(error).name) || isUnknownOperation(error)) return
-        throw failed(error, 'describe', `kinesis:${asking.action}`)
+        throw failed(error, 'describe', `kinesis:${current.action}`)
       }
     },
   }
 }
 
-/** Gives undefined in place of these errors. */
-function unless(names: string[]): (error: unknown) => undefined {
+/** Returns undefined for these errors. */
+function ignoring(names: string[]): (error: unknown) => undefined {
   return (error) => {
     if (!names.includes(readAwsError(error).name)) throw error
   }
@@ -168,7 +169,7 @@ function toEvent(event: SubscribeToShardEvent): ShardEvent {
   }
 }
 
-/** Names of those that speak like Kinesis, and have no fan-out. */
+/** Error codes of compatible services without enhanced fan-out. */
 const unknownOperation = ['UnknownOperationException', 'InvalidAction', 'NotImplemented', 'UnsupportedOperation']
 
 function isUnknownOperation(error: unknown): boolean {
@@ -176,8 +177,8 @@ function isUnknownOperation(error: unknown): boolean {
   return unknownOperation.includes(name) || status === 501
 }
 
-/** What only the user can mend. */
-const toMend: readonly FailureCode[] = [
+/** Failures that only the user can fix. */
+const userFixable: readonly FailureCode[] = [
   'permission_missing',
   'credentials_refused',
   'not_set_up',
@@ -207,5 +208,5 @@ function fanOutFailure(
   if (errorNames.missing.includes(name) && action === 'SubscribeToShard') {
     return new FanOutFailure('gone', `the consumer of the stream "${streamName}" is not there any more`)
   }
-  return new FanOutFailure(toMend.includes(failure.code) ? 'refused' : 'broken', failure.reason)
+  return new FanOutFailure(userFixable.includes(failure.code) ? 'refused' : 'broken', failure.reason)
 }

@@ -1,22 +1,23 @@
-// What goes wrong at Kinesis, in our own words.
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+// Maps failures of Kinesis to ProbeFailures.
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
-import { type LostRecords, ProbeFailure, type ProbeStep, type SourceContext } from '../source.ts'
+import { type LostRecords, ProbeFailure, type SourceContext } from '../source.ts'
 
-export function attemptOf(config: KinesisSource, step: ProbeStep, needs: string): AwsAttempt {
+export function attemptOf(config: KinesisSource, step: ProbeStep, action: string): AwsAttempt {
   const { authentication, region, streamName } = config
   const credentials = authentication === 'IAM_ROLE' ? 'iamRole' : 'accessKey'
   return {
     step,
     service: 'Kinesis',
-    place: `the Kinesis of ${region}`,
-    thing: `the stream "${streamName}"`,
-    needs,
-    fields: { place: 'region', credentials, thing: 'streamName', region: 'region' },
+    endpoint: `the Kinesis of ${region}`,
+    resource: `the stream "${streamName}"`,
+    action,
+    fields: { endpoint: 'region', credentials, resource: 'streamName', region: 'region' },
   }
 }
 
-/** The region is all that a user says about the host: a host that is not there is a region that is none. */
+/** The host is derived from the region, so an unknown host means an invalid region. */
 export function kinesisFailure(error: unknown, attempt: AwsAttempt, { awsEndpoints }: SourceContext): ProbeFailure {
   const failure = awsFailure(error, attempt)
   if (failure.code !== 'host_unknown' || awsEndpoints.kinesis) return failure
@@ -25,29 +26,29 @@ export function kinesisFailure(error: unknown, attempt: AwsAttempt, { awsEndpoin
   return new ProbeFailure({ step, code: 'wrong_region', reason, remedy, field: 'region' })
 }
 
-/** Of a start that is not a time. */
+/** Kinesis rejected the sequence number of a position. */
 export function startFailure(shard: string, streamName: string): ProbeFailure {
   return new ProbeFailure({
     step: 'read',
     code: 'not_found',
     reason: `the shard ${shard} of the stream "${streamName}" does not have the position that was read last`,
-    remedy: 'check whether the stream was deleted and created anew, and begin with a new pipe if so',
+    remedy: 'check whether the stream was deleted and created again, and create a new pipe if so',
     field: 'streamName',
   })
 }
 
-/** Of records that were read before and are to be read once more. */
+/** For a range whose records are read a second time. */
 export function lostFailure(shard: string, streamName: string): ProbeFailure {
   return new ProbeFailure({
     step: 'read',
     code: 'not_found',
     reason: `the shard ${shard} of the stream "${streamName}" has lost records that were read and are not delivered yet`,
-    remedy: 'let the stream keep its records for longer, and create the pipe anew to go on without the lost ones',
+    remedy: 'let the stream keep its records for longer, and create the pipe again to continue without the lost ones',
     field: 'streamName',
   })
 }
 
-/** A closed shard expires with its last record. */
+/** Kinesis drops a closed shard when its last record expires. */
 export function expiredShards(streamName: string): LostRecords {
   return {
     reason: `shards of the stream "${streamName}" expired before they were read to their end; increase its retention period`,
@@ -64,7 +65,7 @@ export function futureFailure(): ProbeFailure {
   })
 }
 
-/** Of AvroConfluent. */
+/** For the format AvroConfluent. */
 export function registryFailure(): ProbeFailure {
   return new ProbeFailure({
     step: 'decode',

@@ -1,15 +1,15 @@
-// Enhanced fan-out: records come by subscriptions, exactly once whatever becomes of these, and by polling where there are none.
+// Enhanced fan-out: records arrive by subscription, exactly once whatever happens to it, and by polling without one.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { makeCertificates } from '../../../test/sources/certificates.ts'
 import { assertGapless, loopbackEgress, positionsAfter } from '../../../test/sources/conformance.ts'
 import { jsonRecords } from '../../../test/sources/kinesis-conformance.ts'
-import { type FanOutServer, startFanOut, usualSettings } from '../../../test/sources/kinesis-fan-out.ts'
+import { defaultSettings, type FanOutServer, startFanOut } from '../../../test/sources/kinesis-fan-out.ts'
 import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
 import { accessKey, kinesisConfig, kinesisContext } from '../../../test/sources/kinesis-source-at.ts'
-import { usualManners } from '../../../test/sources/kinesis-subscriptions.ts'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+import { defaultBehavior } from '../../../test/sources/kinesis-subscriptions.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { Batch, Positions, SourceReader } from '../source.ts'
 import { type KinesisReaderOptions, openKinesisReader } from './kinesis-reader.ts'
 
@@ -23,36 +23,36 @@ const numbersOf = (batches: Batch[]): number[] =>
   batches.flatMap(({ records = [] }) =>
     [...records].map(({ value }) => JSON.parse(Buffer.from(value).toString()).number),
   )
-/** Quick enough for tests. */
+/** Short pauses for tests. */
 const quick: KinesisReaderOptions['fanOutLimits'] = { betweenMs: 20, longestBetweenMs: 100, retryMs: 300 }
 
 describe('enhanced fan-out of Kinesis', () => {
-  let behind: KinesisServer
+  let backend: KinesisServer
   let server: FanOutServer
   let streams = 0
   const readers: SourceReader[] = []
 
   before(async () => {
-    behind = await startKinesis()
-    server = await startFanOut(behind)
+    backend = await startKinesis()
+    server = await startFanOut(backend)
   })
   after(async () => {
     await server.stop()
-    await behind.stop()
+    await backend.stop()
   })
   afterEach(async () => {
     await Promise.all(readers.splice(0).map((reader) => reader.close()))
-    Object.assign(server.manners, usualManners)
-    Object.assign(server.settings, usualSettings)
+    Object.assign(server.behavior, defaultBehavior)
+    Object.assign(server.settings, defaultSettings)
     server.refusals.length = 0
-    server.asked.length = 0
+    server.requests.length = 0
     server.consumers.clear()
   })
 
   async function newStream(shards = 1): Promise<string> {
     streams += 1
     const name = `fan-${streams}`
-    await behind.createStream(name, shards)
+    await backend.createStream(name, shards)
     return name
   }
 
@@ -62,17 +62,17 @@ describe('enhanced fan-out of Kinesis', () => {
     { ca, ...options }: KinesisReaderOptions & { ca?: string } = {},
     endpoint = server.endpoint,
   ): Promise<SourceReader> {
-    const whole = { ...kinesisConfig, useEnhancedFanOut: true, ...config }
+    const fullConfig = { ...kinesisConfig, useEnhancedFanOut: true, ...config }
     const context = { ...kinesisContext(endpoint, ca), pipeId }
-    const surroundings = { egress: loopbackEgress, signal: signal() }
+    const connectOptions = { egress: loopbackEgress, signal: signal() }
     const { fanOutLimits } = options
     const withLimits = { ...options, fanOutLimits: { ...quick, ...fanOutLimits } }
-    const reader = await openKinesisReader(whole, { accessKey }, context, positions, surroundings, withLimits)
+    const reader = await openKinesisReader(fullConfig, { accessKey }, context, positions, connectOptions, withLimits)
     readers.push(reader)
     return reader
   }
 
-  /** Until so many records have come, and a little longer: there must not be more. */
+  /** Reads until so many records have arrived, and once more: there must be no further ones. */
   async function readOf(reader: SourceReader, count: number, more: object = {}): Promise<Batch[]> {
     const batches: Batch[] = []
     const endsAtMs = performance.now() + 25_000
@@ -85,22 +85,22 @@ describe('enhanced fan-out of Kinesis', () => {
     return batches
   }
 
-  const until = async (isSo: () => boolean, what: string): Promise<void> => {
-    for (let left = 1_500; !isSo(); left--) {
+  const until = async (isTrue: () => boolean, what: string): Promise<void> => {
+    for (let left = 1_500; !isTrue(); left--) {
       assert.ok(left > 0, `not in time: ${what}`)
       await wait(10)
     }
   }
-  const countOf = (operation: string): number => server.asked.filter((each) => each.operation === operation).length
-  /** Reads nothing, so that the reader looks after its subscriptions. */
-  const idle = async (reader: SourceReader, isSo: () => boolean, what: string): Promise<void> => {
-    for (let left = 1_000; !isSo(); left--) {
+  const countOf = (operation: string): number => server.requests.filter((each) => each.operation === operation).length
+  /** Empty reads, which let the reader start subscriptions. */
+  const idle = async (reader: SourceReader, isTrue: () => boolean, what: string): Promise<void> => {
+    for (let left = 1_000; !isTrue(); left--) {
       assert.ok(left > 0, `not in time: ${what}`)
       assert.deepEqual(await reader.read({ ...limits, waitMs: 20, signal: signal() }), [])
     }
   }
 
-  it('registers a consumer of the pipe, and gives what comes without asking for it', async () => {
+  it('registers a consumer of the pipe, and receives records without polling', async () => {
     const streamName = await newStream(3)
     const reader = await open({ streamName })
     await idle(reader, () => server.subscriptions() === 3, 'all shards are subscribed to')
@@ -108,22 +108,22 @@ describe('enhanced fan-out of Kinesis', () => {
       [...server.consumers.values()].map(({ name, streamName }) => ({ name, streamName })),
       [{ name: consumerName, streamName }],
     )
-    server.asked.length = 0
-    await behind.put(streamName, jsonRecords(60))
+    server.requests.length = 0
+    await backend.put(streamName, jsonRecords(60))
     const batches = await readOf(reader, 60)
     assert.deepEqual(sorted(numbersOf(batches)), range(60))
-    assert.deepEqual(server.asked, [])
+    assert.deepEqual(server.requests, [])
     assert.equal(reader.note?.(), undefined)
     assert.equal(reader.lag(), 0)
   })
 
-  it('reads the rest of a shard, and nothing twice, when subscriptions end again and again', async () => {
+  it('reads every record once when subscriptions end repeatedly', async () => {
     const streamName = await newStream(2)
-    Object.assign(server.manners, { endsAfterMs: 80, eventRecords: 7 })
+    Object.assign(server.behavior, { endsAfterMs: 80, eventRecords: 7 })
     const reader = await open({ streamName })
     const writing = (async () => {
       for (let round = 0; round < 20; round++) {
-        await behind.put(streamName, jsonRecords(30, round * 30))
+        await backend.put(streamName, jsonRecords(30, round * 30))
         await wait(30)
       }
     })()
@@ -132,25 +132,25 @@ describe('enhanced fan-out of Kinesis', () => {
     assert.deepEqual(sorted(numbersOf(batches)), range(600))
     assertInOrder(batches)
     assert.ok(countOf('SubscribeToShard') >= 6, `${countOf('SubscribeToShard')} subscriptions`)
-    const starts = server.asked.filter(({ start }) => start).map(({ start }) => start?.Type)
+    const starts = server.requests.filter(({ start }) => start).map(({ start }) => start?.Type)
     assert.ok(starts.includes('AFTER_SEQUENCE_NUMBER'))
   })
 
-  for (const [what, manners] of [
-    ['breaks off in the middle of a frame', { breaksInFrame: 4 }],
-    ['breaks off before it has said anything', { breaksInFrame: 1 }],
+  for (const [what, behavior] of [
+    ['breaks in the middle of a frame', { breaksInFrame: 4 }],
+    ['breaks before its first event', { breaksInFrame: 1 }],
     ['goes silent', { isSilentFrom: 4 }],
-    ['goes silent before it has said anything', { isSilentFrom: 1 }],
+    ['goes silent before its first event', { isSilentFrom: 1 }],
     ['ends with an error', { exception: 'InternalFailureException' }],
   ] as const) {
-    it(`reads the rest of a shard, and nothing twice, when a subscription ${what}`, async () => {
+    it(`reads every record once when a subscription ${what}`, async () => {
       const streamName = await newStream(2)
-      Object.assign(server.manners, { eventRecords: 5, ...manners })
-      await behind.put(streamName, jsonRecords(100))
+      Object.assign(server.behavior, { eventRecords: 5, ...behavior })
+      await backend.put(streamName, jsonRecords(100))
       const reader = await open({ streamName }, {}, { silenceMs: 150 })
       const writing = (async () => {
         for (let round = 0; round < 10; round++) {
-          await behind.put(streamName, jsonRecords(20, 100 + round * 20))
+          await backend.put(streamName, jsonRecords(20, 100 + round * 20))
           await wait(50)
         }
       })()
@@ -159,36 +159,36 @@ describe('enhanced fan-out of Kinesis', () => {
       assert.deepEqual(sorted(numbersOf(batches)), range(300))
       assertInOrder(batches)
       assert.ok(countOf('SubscribeToShard') >= 4, `${countOf('SubscribeToShard')} subscriptions`)
-      Object.assign(server.manners, usualManners)
-      await idle(reader, () => server.subscriptions() === 2, 'all is well again')
-      await behind.put(streamName, jsonRecords(20, 300))
+      Object.assign(server.behavior, defaultBehavior)
+      await idle(reader, () => server.subscriptions() === 2, 'all shards are subscribed to again')
+      await backend.put(streamName, jsonRecords(20, 300))
       assert.deepEqual(sorted(numbersOf(await readOf(reader, 20))), range(20, 300))
-      // A machine that stands still for a moment is a silence, too.
-      await idle(reader, () => reader.note?.() === undefined, 'there is nothing to say')
+      // A stalled machine can also look like a silent subscription.
+      await idle(reader, () => reader.note?.() === undefined, 'the note is cleared')
     })
   }
 
-  it('gives nothing twice when a subscription sends records and ends while shards are listed', async () => {
+  it('reads no record twice when a subscription ends while shards are listed', async () => {
     const streamName = await newStream()
-    const share = { index: 0, count: 2 }
-    const reader = await open({ streamName }, {}, { selection: { share }, refreshMs: 0 })
+    const assignment = { index: 0, count: 2 }
+    const reader = await open({ streamName }, {}, { selection: { assignment }, refreshMs: 0 })
     await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
     let holds = 0
     server.settings.hold = async (operation) => {
       if (operation !== 'ListShards' || holds++ > 0) return
-      await behind.put(streamName, jsonRecords(10))
+      await backend.put(streamName, jsonRecords(10))
       await until(() => reader.lag() === 10, 'the records are there')
-      // Told as soon as the subscription has ended.
-      server.manners.exception = 'KMSDisabledException'
+      // Reported as soon as the subscription has ended.
+      server.behavior.exception = 'KMSDisabledException'
       await until(() => reader.note?.() !== undefined, 'the subscription has ended')
     }
     assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
-    assert.ok(holds > 0 && countOf('GetRecords') > 0, 'it was polled then')
+    assert.ok(holds > 0 && countOf('GetRecords') > 0, 'it was polled after that')
   })
 
-  it('goes on in the shards that a shard is split or merged into, each after its parents', async () => {
+  it('continues in child shards after splits and merges, each after its parents', async () => {
     const streamName = await newStream(2)
-    Object.assign(server.manners, { eventRecords: 7, endsAfterMs: 300 })
+    Object.assign(server.behavior, { eventRecords: 7, endsAfterMs: 300 })
     const [first, second, merged] = [0, 1, 2].map((number) => `shardId-00000000000${number}`) as [
       string,
       string,
@@ -197,11 +197,11 @@ describe('enhanced fan-out of Kinesis', () => {
     const reader = await open({ streamName })
     await idle(reader, () => server.subscriptions() === 2, 'all shards are subscribed to')
     const writing = (async () => {
-      await behind.put(streamName, jsonRecords(100))
-      await behind.merge(streamName, first, second)
-      await behind.put(streamName, jsonRecords(100, 100))
-      await behind.split(streamName, merged)
-      await behind.put(streamName, jsonRecords(100, 200))
+      await backend.put(streamName, jsonRecords(100))
+      await backend.merge(streamName, first, second)
+      await backend.put(streamName, jsonRecords(100, 100))
+      await backend.split(streamName, merged)
+      await backend.put(streamName, jsonRecords(100, 200))
     })()
     const batches = await readOf(reader, 300)
     await writing
@@ -220,19 +220,19 @@ describe('enhanced fan-out of Kinesis', () => {
       [first, second, merged].includes(partition) ? [] : [index],
     )
     assert.ok(Math.max(...indexes(merged)) < Math.min(...children))
-    assert.ok(server.asked.some(({ operation, shard }) => operation === 'SubscribeToShard' && shard === merged))
+    assert.ok(server.requests.some(({ operation, shard }) => operation === 'SubscribeToShard' && shard === merged))
     await reader.close()
     const again = await open({ streamName }, positionsAfter(batches))
     assert.deepEqual(await again.read({ ...limits, waitMs: 300, signal: signal() }), [])
   })
 
-  it('reads a range once more by polling, exactly', async () => {
+  it('reads a range again by polling, exactly', async () => {
     const streamName = await newStream(2)
-    await behind.put(streamName, jsonRecords(60))
+    await backend.put(streamName, jsonRecords(60))
     const reader = await open({ streamName })
     const batches = await readOf(reader, 60, { maxRecords: 11 })
     await reader.close()
-    server.asked.length = 0
+    server.requests.length = 0
     const some = batches.slice(0, 3)
     const from = Object.fromEntries(some.toReversed().map((batch) => [batch.partition, batch.from]))
     const bounded = await open({ streamName }, from, { selection: { until: positionsAfter(some) } })
@@ -248,9 +248,9 @@ describe('enhanced fan-out of Kinesis', () => {
     assert.equal(countOf('SubscribeToShard') + countOf('DescribeStreamConsumer'), 0)
   })
 
-  it('gives with LATEST only what comes after it was opened, first by polling', async () => {
+  it('reads with LATEST only records that arrive after opening, first by polling', async () => {
     const streamName = await newStream()
-    await behind.put(streamName, jsonRecords(10))
+    await backend.put(streamName, jsonRecords(10))
     await wait(20)
     const reader = await open({ streamName, iteratorType: 'LATEST' })
     const [start] = await reader.read({ ...limits, signal: signal() })
@@ -258,10 +258,10 @@ describe('enhanced fan-out of Kinesis', () => {
     await wait(100)
     await idle(reader, () => countOf('DescribeStreamConsumer') >= 2, 'the consumer is registered')
     assert.equal(countOf('SubscribeToShard'), 0)
-    await behind.put(streamName, jsonRecords(5, 100))
+    await backend.put(streamName, jsonRecords(5, 100))
     assert.deepEqual(numbersOf(await readOf(reader, 5)), range(5, 100))
     await idle(reader, () => server.subscriptions() === 1, 'from the first record on it is subscribed to')
-    await behind.put(streamName, jsonRecords(5, 105))
+    await backend.put(streamName, jsonRecords(5, 105))
     assert.deepEqual(numbersOf(await readOf(reader, 5)), range(5, 105))
     const settled = await open({ streamName, iteratorType: 'LATEST' }, { [start!.partition]: start!.next })
     assert.deepEqual(numbersOf(await readOf(settled, 10)), range(10, 100))
@@ -270,37 +270,37 @@ describe('enhanced fan-out of Kinesis', () => {
   it('reads by polling until its consumer is active', async () => {
     const streamName = await newStream(2)
     server.settings.activeAfterMs = Infinity
-    await behind.put(streamName, jsonRecords(50))
+    await backend.put(streamName, jsonRecords(50))
     const reader = await open({ streamName })
     const first = await readOf(reader, 50, { maxRecords: 20 })
     assert.equal(server.subscriptions(), 0)
     assert.equal(reader.note?.(), undefined)
     for (const consumer of server.consumers.values()) consumer.activeAtMs = 0
     await idle(reader, () => server.subscriptions() === 2, 'it is active')
-    await behind.put(streamName, jsonRecords(50, 50))
+    await backend.put(streamName, jsonRecords(50, 50))
     assert.deepEqual(sorted(numbersOf([...first, ...(await readOf(reader, 50))])), range(100))
     assert.equal(countOf('RegisterStreamConsumer'), 1)
   })
 
-  it('does not poll at all when its consumer is there', async () => {
+  it('does not poll when its consumer exists', async () => {
     const streamName = await newStream(2)
-    await behind.put(streamName, jsonRecords(50))
+    await backend.put(streamName, jsonRecords(50))
     await (await open({ streamName })).close()
-    server.asked.length = 0
+    server.requests.length = 0
     const reader = await open({ streamName })
     assert.deepEqual(sorted(numbersOf(await readOf(reader, 50))), range(50))
     assert.equal(countOf('GetRecords') + countOf('GetShardIterator'), 0)
     assert.equal(countOf('SubscribeToShard'), 2)
   })
 
-  it('registers its consumer again when somebody has removed it', async () => {
+  it('registers its consumer again after it was removed', async () => {
     const streamName = await newStream()
-    Object.assign(server.manners, { endsAfterMs: 100 })
+    Object.assign(server.behavior, { endsAfterMs: 100 })
     const reader = await open({ streamName })
     await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
     server.consumers.clear()
     await idle(reader, () => server.consumers.size === 1, 'it is registered again')
-    await behind.put(streamName, jsonRecords(10))
+    await backend.put(streamName, jsonRecords(10))
     assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
   })
 
@@ -325,76 +325,76 @@ describe('enhanced fan-out of Kinesis', () => {
     ['SubscribeToShard', 'AccessDeniedException', /do not allow kinesis:SubscribeToShard on the stream "fan-/],
     ['SubscribeToShard', 'KMSDisabledException', /the key that encrypts the stream "fan-\d+" cannot be used$/],
   ] as const) {
-    it(`polls when ${operation} is answered with ${code}, says so, and tries again later`, async () => {
+    it(`polls when ${operation} fails with ${code}, reports it, and retries later`, async () => {
       const streamName = await newStream()
-      // As often as it tries until all was looked at, however long that takes.
+      // Enough for all attempts until the assertions are done.
       server.refusals.push(...range(1_000).map(() => ({ operation, code })))
-      await behind.put(streamName, jsonRecords(20))
+      await backend.put(streamName, jsonRecords(20))
       const reader = await open({ streamName })
       const batches = await readOf(reader, 20)
       await until(() => server.refusals.length < 1_000, 'it was refused')
-      await until(() => reader.note?.() !== undefined, 'it says so')
+      await until(() => reader.note?.() !== undefined, 'the note is set')
       assert.match(reader.note?.() ?? '', /^by polling, because /)
       assert.match(reader.note?.() ?? '', note)
       assert.doesNotMatch(reader.note?.() ?? '', /as the test wants it|Exception/)
       assert.equal(server.subscriptions(), 0)
       server.refusals.length = 0
       await idle(reader, () => server.subscriptions() === 1, 'it tries again')
-      await idle(reader, () => reader.note?.() === undefined, 'there is nothing to say')
-      await behind.put(streamName, jsonRecords(20, 20))
+      await idle(reader, () => reader.note?.() === undefined, 'the note is cleared')
+      await backend.put(streamName, jsonRecords(20, 20))
       assert.deepEqual(sorted(numbersOf([...batches, ...(await readOf(reader, 20))])), range(40))
     })
   }
 
-  it('does not ask for a subscription again before it may', async () => {
+  it('does not subscribe again before the pause is over', async () => {
     const streamName = await newStream()
     const codes = ['LimitExceededException', 'ResourceInUseException']
     server.refusals.push(...codes.map((code) => ({ operation: 'SubscribeToShard', code })))
     const reader = await open({ streamName }, {}, { fanOutLimits: { betweenMs: 200, longestBetweenMs: 10_000 } })
     await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
-    const times = server.asked.filter(({ operation }) => operation === 'SubscribeToShard').map(({ atMs }) => atMs)
+    const times = server.requests.filter(({ operation }) => operation === 'SubscribeToShard').map(({ atMs }) => atMs)
     assert.equal(times.length, 3)
     assert.ok(times[1]! - times[0]! >= 195 && times[2]! - times[1]! >= 395, `${times}`)
     assert.equal(reader.note?.(), undefined)
   })
 
-  it('polls while Kinesis still has its last subscription', async () => {
+  it('polls while Kinesis still has the previous subscription', async () => {
     const streamName = await newStream()
-    Object.assign(server.manners, { isTakenForMs: Infinity })
+    Object.assign(server.behavior, { isTakenForMs: Infinity })
     const reader = await open({ streamName })
     await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
     await reader.close()
-    await behind.put(streamName, jsonRecords(10))
+    await backend.put(streamName, jsonRecords(10))
     const next = await open({ streamName })
     const batches = await readOf(next, 10)
     assert.equal(server.subscriptions(), 0)
-    server.manners.isTakenForMs = 0
+    server.behavior.isTakenForMs = 0
     await idle(next, () => server.subscriptions() === 1, 'it is subscribed to again')
-    await behind.put(streamName, jsonRecords(10, 10))
+    await backend.put(streamName, jsonRecords(10, 10))
     assert.deepEqual(numbersOf([...batches, ...(await readOf(next, 10))]), range(20))
   })
 
-  it('tells that subscriptions break again and again', async () => {
+  it('reports subscriptions that break repeatedly', async () => {
     const streamName = await newStream()
-    Object.assign(server.manners, { breaksInFrame: 1 })
+    Object.assign(server.behavior, { breaksInFrame: 1 })
     const reader = await open({ streamName })
-    await idle(reader, () => reader.note?.() !== undefined, 'it says so')
+    await idle(reader, () => reader.note?.() !== undefined, 'the note is set')
     assert.match(reader.note?.() ?? '', /^by polling, because the Kinesis of eu-west-1 /)
     assert.ok(countOf('SubscribeToShard') >= 3)
   })
 
-  it('takes no more from Kinesis than may wait', async () => {
+  it('limits the waiting records', async () => {
     const streamName = await newStream()
     const large = 'x'.repeat(50_000)
     const records = range(200).map((number) => ({
       key: 'a',
       value: Buffer.from(JSON.stringify({ number, large })),
     }))
-    Object.assign(server.manners, { eventRecords: 5 })
+    Object.assign(server.behavior, { eventRecords: 5 })
     const reader = await open({ streamName }, {}, { fanOutLimits: { waitingBytes: 1 } })
     await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
     const sentBefore = server.sentBytes()
-    for (let first = 0; first < 200; first += 50) await behind.put(streamName, records.slice(first, first + 50))
+    for (let first = 0; first < 200; first += 50) await backend.put(streamName, records.slice(first, first + 50))
     let sentBytes = 0
     for (let same = 0; same < 10; await wait(100)) {
       same = server.sentBytes() - sentBefore === sentBytes ? same + 1 : 0
@@ -404,17 +404,17 @@ describe('enhanced fan-out of Kinesis', () => {
     assert.deepEqual(numbersOf(await readOf(reader, 200)), range(200))
   })
 
-  it('leaves nothing open', async () => {
+  it('leaves no connection open', async () => {
     const streamName = await newStream(3)
     const reader = await open({ streamName })
     await idle(reader, () => server.subscriptions() === 3, 'all shards are subscribed to')
     await reader.close()
     await until(() => server.subscriptions() === 0 && server.connections() === 0, 'all are closed')
-    // While it begins: the consumer, then the subscriptions.
+    // While it opens: first the consumer, then the subscriptions.
     const early = await open({ streamName })
     await early.read({ ...limits, waitMs: 0, signal: signal() })
     await early.close()
-    Object.assign(server.manners, { isSilentFrom: 1 })
+    Object.assign(server.behavior, { isSilentFrom: 1 })
     const silent = await open({ streamName })
     await silent.read({ ...limits, waitMs: 0, signal: signal() })
     await until(() => countOf('SubscribeToShard') > 0 || server.connections() === 0, 'it begins')
@@ -423,32 +423,32 @@ describe('enhanced fan-out of Kinesis', () => {
     await assert.rejects(silent.read({ ...limits, signal: signal() }), { name: 'NotConnected' })
   })
 
-  it('is not asked for by a pipe that did not ask for it', async () => {
+  it('is not used without useEnhancedFanOut', async () => {
     const streamName = await newStream()
-    await behind.put(streamName, jsonRecords(10))
+    await backend.put(streamName, jsonRecords(10))
     const reader = await open({ streamName, useEnhancedFanOut: false })
     assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
     assert.equal(countOf('DescribeStreamConsumer') + countOf('SubscribeToShard'), 0)
     assert.equal(reader.note?.(), undefined)
   })
 
-  it('is not had of a Kinesis that has none, or that does not speak HTTP/2', async () => {
+  it('is reported as unavailable without support for it, or for HTTP/2', async () => {
     const certificates = await makeCertificates()
     const fronts = [
-      await startFanOut(behind, { hasHttp2: false }),
-      await startFanOut(behind, { hasHttp2: false, tls: certificates.server }),
+      await startFanOut(backend, { hasHttp2: false }),
+      await startFanOut(backend, { hasHttp2: false, tls: certificates.server }),
     ]
     try {
       for (const [endpoint, note] of [
-        [behind.endpoint, 'by polling, because the Kinesis of eu-west-1 has no enhanced fan-out'],
+        [backend.endpoint, 'by polling, because the Kinesis of eu-west-1 has no enhanced fan-out'],
         [fronts[0]!.endpoint, 'by polling, because the Kinesis of eu-west-1 does not speak HTTP/2'],
         [fronts[1]!.endpoint, 'by polling, because the Kinesis of eu-west-1 does not speak HTTP/2'],
       ] as const) {
         const streamName = await newStream()
-        await behind.put(streamName, jsonRecords(10))
+        await backend.put(streamName, jsonRecords(10))
         const reader = await open({ streamName }, {}, { ca: certificates.ca }, endpoint)
         assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
-        await idle(reader, () => reader.note?.() !== undefined, 'it says so')
+        await idle(reader, () => reader.note?.() !== undefined, 'the note is set')
         assert.equal(reader.note?.(), note)
       }
     } finally {
@@ -458,13 +458,13 @@ describe('enhanced fan-out of Kinesis', () => {
   })
 })
 
-/** Records of a key are given as they were written. */
+/** Records of a partition key keep their order. */
 function assertInOrder(batches: Batch[]): void {
   const last = new Map<string, number>()
   for (const { partition, records = [] } of batches) {
     for (const { value } of records) {
       const { number } = JSON.parse(Buffer.from(value).toString())
-      assert.ok(number > (last.get(partition) ?? -1), `${number} comes too late in ${partition}`)
+      assert.ok(number > (last.get(partition) ?? -1), `${number} is out of order in ${partition}`)
       last.set(partition, number)
     }
   }

@@ -1,27 +1,26 @@
-// Shards whose records Kinesis sends by itself (enhanced fan-out), instead of being asked for them again and again. It is a faster
-// way and nothing more: a shard that is not subscribed to is polled, by whoever asks `follows`, and whatever is wrong with the stream
-// itself is judged there. So that nothing comes twice, a shard is subscribed to only between two polls, behind the last record that
-// was read of it; and is polled only when its subscription has ended.
+// Subscribes to shards with enhanced fan-out, where Kinesis pushes records. Fan-out is only an optimisation: shards without a
+// subscription are polled (see `isSubscribed`), and polling reports errors of the stream. To avoid duplicates, a subscription begins
+// between two polls, after the last record read, and the shard is polled again only after the subscription has ended.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Selection } from '../source.ts'
 import type { Kinesis } from './kinesis-client.ts'
 import { FanOutFailure, type ShardEvent } from './kinesis-consumer.ts'
 import { addNewShards, isAtTime, type ReadShard, resumeOf } from './kinesis-shards.ts'
 
-/** Only tests bring their own. */
+/** For tests. */
 export interface FanOutLimits {
-  /** After a refusal, which somebody else has to mend. */
+  /** Pause after a failure that somebody must fix. */
   retryMs: number
-  /** Kinesis refuses a second subscription within 5 s of the first. */
+  /** Kinesis rejects a second subscription within 5 s of the first. */
   betweenMs: number
   longestBetweenMs: number
-  /** LATEST is the moment of an iterator, which a subscription knows as a time of our clock: by then they mean the same. */
+  /** A subscription in place of a LATEST iterator begins at a time of our clock. After this long, clock skew no longer matters. */
   settledAfterMs: number
-  /** What waits of all shards together may be as large, and one event of each more. */
+  /** Limit for the waiting records of all shards; each shard may exceed it by one event. */
   waitingBytes: number
 }
 
-const usualLimits: FanOutLimits = {
+const defaultLimits: FanOutLimits = {
   retryMs: 5 * 60_000,
   betweenMs: 5_500,
   longestBetweenMs: 60_000,
@@ -31,24 +30,24 @@ const usualLimits: FanOutLimits = {
 
 /** Each has a connection. */
 const mostSubscriptions = 100
-/** In a row, of one shard: then it is told. */
-const failuresUntold = 2
+/** Consecutive failures of one shard before `note` reports them. */
+const unreportedFailures = 2
 const leastWaitingBytes = 256 * 1_024
 const recordOverheadBytes = 200
 const beginMs = 1_000
 
 export interface FanOut {
-  /** Looks for the consumer, which is there when a pipe goes on: then nothing needs to be polled first. Does not wait for long. */
+  /** Looks up the consumer, which already exists when a pipe resumes: then no poll is needed first. Waits briefly. */
   begin(): Promise<void>
-  /** Begins the subscriptions that are due. Not while a shard of these is being polled. */
-  tend(readable: ReadShard[]): void
-  /** Whether the shard is subscribed to, or is about to be: it must not be polled. */
-  follows(shard: ReadShard): boolean
-  /** Some of them have not said anything yet. */
+  /** Starts the subscriptions that are due. No shard passed may have a poll in flight. */
+  startDue(readable: ReadShard[]): void
+  /** Whether a subscription is open or opening: the shard must not be polled. */
+  isSubscribed(shard: ReadShard): boolean
+  /** Whether a subscription has not received anything yet. */
   isOpening(): boolean
-  /** Something that was waiting has been taken. */
-  makeRoom(): void
-  /** Why shards are polled; undefined when none is, or when that passes by itself. */
+  /** Waiting records have been taken. */
+  recordsTaken(): void
+  /** Why shards are polled; undefined when none is, or when the cause is temporary. */
   note(): string | undefined
   close(): Promise<void>
 }
@@ -56,39 +55,39 @@ export interface FanOut {
 export interface FanOutParts {
   kinesis: Kinesis
   consumerName: string
-  /** Of the reader; what comes is put into them, and shards that are new are added. */
+  /** The shards of the reader: records are added to them, and new shards to the list. */
   shards: ReadShard[]
   selection: Selection
   signal: AbortSignal
-  /** Something has come, or has ended. */
+  /** Called when records have arrived or a subscription has ended. */
   arrived(): void
   limits?: Partial<FanOutLimits>
 }
 
-interface Following {
-  /** Undefined when there is none. */
-  subscription: 'opening' | 'open' | undefined
-  /** Not to be subscribed to before. */
+interface ShardSubscription {
+  /** Undefined: not subscribed. */
+  state: 'opening' | 'open' | undefined
+  /** Earliest time of the next attempt. */
   dueAtMs: number
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number
-  /** Kinesis has sent everything up to it; undefined when what was read last tells more. */
+  /** ContinuationSequenceNumber of the last event; undefined when the last record read is further. */
   continuation: string | undefined
 }
 
 export function makeFanOut(parts: FanOutParts): FanOut {
   const { kinesis, consumerName, shards, selection, arrived } = parts
-  const limits = { ...usualLimits, ...parts.limits }
+  const limits = { ...defaultLimits, ...parts.limits }
   const closing = new AbortController()
   const signal = AbortSignal.any([parts.signal, closing.signal])
   const begunAtMs = performance.now()
-  const followed = new Map<string, Following>()
+  const subscriptions = new Map<string, ShardSubscription>()
   const tasks = new Set<Promise<void>>()
-  const room = makeBell()
+  const taken = makeNotifier()
   let consumer: string | undefined
   let preparesAtMs = 0
   let reason: string | undefined
-  let isCrowded = false
+  let isAtLimit = false
 
   const run = (task: () => Promise<void>): Promise<void> => {
     const done = task().finally(() => {
@@ -105,47 +104,47 @@ export function makeFanOut(parts: FanOutParts): FanOut {
       consumer = await kinesis.consumers.prepare(consumerName, signal)
       preparesAtMs = 0
     } catch (error) {
-      const failure = troubleOf(error)
-      preparesAtMs = performance.now() + (failure.trouble === 'refused' ? limits.retryMs : limits.longestBetweenMs)
+      const failure = toFanOutFailure(error)
+      preparesAtMs = performance.now() + (failure.kind === 'refused' ? limits.retryMs : limits.longestBetweenMs)
       reason = failure.reason
     }
   }
 
-  const follow = async (shard: ReadShard, following: Following, arn: string): Promise<void> => {
-    following.subscription = 'opening'
-    following.dueAtMs = performance.now() + limits.betweenMs
+  const subscribe = async (shard: ReadShard, entry: ShardSubscription, arn: string): Promise<void> => {
+    entry.state = 'opening'
+    entry.dueAtMs = performance.now() + limits.betweenMs
     shard.iterator = undefined
     try {
-      const start = resumeOf(shard, following.continuation)
+      const start = resumeOf(shard, entry.continuation)
       for await (const event of kinesis.consumers.subscribe(arn, shard.id, start, signal)) {
-        // What it was split or merged into is there before its end is sent. If this fails, the end is sent again.
+        // Child shards are added before the end of their parent is reported. If listing fails, Kinesis sends the end again.
         if (event.isEnd) addNewShards(shards, await kinesis.listShards('read', signal), selection)
-        take(shard, following, event)
+        take(shard, entry, event)
         reason = undefined
         arrived()
         if (event.isEnd) break
-        while (!hasRoom(shard) && !signal.aborted) await room.heard()
+        while (!hasMemory(shard) && !signal.aborted) await taken.next()
       }
-      // One that never said anything has not come about.
-      if (following.subscription === 'opening') throw new FanOutFailure('broken', 'Kinesis breaks subscriptions off')
+      // A subscription without any event has failed.
+      if (entry.state === 'opening') throw new FanOutFailure('broken', 'Kinesis breaks subscriptions off')
     } catch (error) {
-      if (!signal.aborted) judge(following, troubleOf(error))
+      if (!signal.aborted) recordFailure(entry, toFanOutFailure(error))
     } finally {
-      following.subscription = undefined
+      entry.state = undefined
       shard.dueAtMs = performance.now()
     }
   }
 
-  const judge = (following: Following, failure: FanOutFailure): void => {
-    following.failures += 1
-    const waitMs = Math.min(limits.longestBetweenMs, limits.betweenMs * 2 ** Math.min(following.failures - 1, 10))
-    following.dueAtMs = performance.now() + waitMs
-    if (failure.trouble === 'gone' || failure.trouble === 'refused') consumer = undefined
-    if (failure.trouble === 'refused') preparesAtMs = performance.now() + limits.retryMs
-    if (failure.trouble === 'refused' || following.failures > failuresUntold) reason = failure.reason
+  const recordFailure = (entry: ShardSubscription, failure: FanOutFailure): void => {
+    entry.failures += 1
+    const waitMs = Math.min(limits.longestBetweenMs, limits.betweenMs * 2 ** Math.min(entry.failures - 1, 10))
+    entry.dueAtMs = performance.now() + waitMs
+    if (failure.kind === 'gone' || failure.kind === 'refused') consumer = undefined
+    if (failure.kind === 'refused') preparesAtMs = performance.now() + limits.retryMs
+    if (failure.kind === 'refused' || entry.failures > unreportedFailures) reason = failure.reason
   }
 
-  const hasRoom = ({ waiting }: ReadShard): boolean => {
+  const hasMemory = ({ waiting }: ReadShard): boolean => {
     let leftBytes = Math.max(leastWaitingBytes, limits.waitingBytes / Math.max(1, tasks.size))
     return waiting.every(({ data }) => {
       leftBytes -= data.length + recordOverheadBytes
@@ -153,9 +152,9 @@ export function makeFanOut(parts: FanOutParts): FanOut {
     })
   }
 
-  const followingOf = ({ id }: ReadShard): Following => {
-    const known = followed.get(id) ?? { subscription: undefined, dueAtMs: 0, failures: 0, continuation: undefined }
-    followed.set(id, known)
+  const subscriptionOf = ({ id }: ReadShard): ShardSubscription => {
+    const known = subscriptions.get(id) ?? { state: undefined, dueAtMs: 0, failures: 0, continuation: undefined }
+    subscriptions.set(id, known)
     return known
   }
 
@@ -169,7 +168,7 @@ export function makeFanOut(parts: FanOutParts): FanOut {
       await Promise.race([run(prepare), longest.catch(() => undefined)])
       over.abort()
     },
-    tend(readable) {
+    startDue(readable) {
       if (signal.aborted) return
       const nowMs = performance.now()
       const arn = consumer
@@ -177,56 +176,60 @@ export function makeFanOut(parts: FanOutParts): FanOut {
         if (nowMs >= preparesAtMs) void run(prepare)
         return
       }
-      const idle = readable.filter((shard) => !shard.isExhausted && !followingOf(shard).subscription)
-      const due = idle.filter((shard) => followingOf(shard).dueAtMs <= nowMs && isSettled(shard))
-      const free = mostSubscriptions - [...followed.values()].filter(({ subscription }) => subscription).length
-      isCrowded = due.length > free
-      for (const shard of due.slice(0, Math.max(0, free))) void run(() => follow(shard, followingOf(shard), arn))
+      const idle = readable.filter((shard) => !shard.isExhausted && !subscriptionOf(shard).state)
+      const due = idle.filter((shard) => subscriptionOf(shard).dueAtMs <= nowMs && isSettled(shard))
+      const free = mostSubscriptions - [...subscriptions.values()].filter(({ state }) => state).length
+      isAtLimit = due.length > free
+      for (const shard of due.slice(0, Math.max(0, free))) void run(() => subscribe(shard, subscriptionOf(shard), arn))
     },
-    follows: ({ id }) => followed.get(id)?.subscription !== undefined,
-    isOpening: () => [...followed.values()].some(({ subscription }) => subscription === 'opening'),
-    makeRoom: () => room.ring(),
+    isSubscribed: ({ id }) => subscriptions.get(id)?.state !== undefined,
+    isOpening: () => [...subscriptions.values()].some(({ state }) => state === 'opening'),
+    recordsTaken: () => taken.notify(),
     note() {
       if (reason !== undefined) return `by polling, because ${reason}`
-      if (!isCrowded) return undefined
+      if (!isAtLimit) return undefined
       return `some shards by polling, because one worker subscribes to ${mostSubscriptions} shards at most`
     },
     async close() {
       closing.abort()
-      room.ring()
+      taken.notify()
       await Promise.all(tasks)
     },
   }
 }
 
-function take(shard: ReadShard, following: Following, { records, continuation, isBehind, isEnd }: ShardEvent): void {
-  following.subscription = 'open'
-  following.failures = 0
-  following.continuation = continuation
+function take(
+  shard: ReadShard,
+  entry: ShardSubscription,
+  { records, continuation, isBehind, isEnd }: ShardEvent,
+): void {
+  entry.state = 'open'
+  entry.failures = 0
+  entry.continuation = continuation
   for (const record of records) shard.waiting.push(record)
   shard.reached = records.at(-1)?.sequence ?? shard.reached
   shard.isBehind = isBehind
   shard.isExhausted = isEnd
 }
 
-function troubleOf(error: unknown): FanOutFailure {
+function toFanOutFailure(error: unknown): FanOutFailure {
   return error instanceof FanOutFailure ? error : new FanOutFailure('broken', 'Kinesis breaks subscriptions off')
 }
 
-export interface Bell {
-  ring(): void
-  /** Resolves when it is rung next. */
-  heard(): Promise<void>
+export interface Notifier {
+  notify(): void
+  /** Resolves with the next `notify`. */
+  next(): Promise<void>
 }
 
-export function makeBell(): Bell {
-  let next = Promise.withResolvers<void>()
+export function makeNotifier(): Notifier {
+  let pending = Promise.withResolvers<void>()
   return {
-    ring() {
-      const { resolve } = next
-      next = Promise.withResolvers()
+    notify() {
+      const { resolve } = pending
+      pending = Promise.withResolvers()
       resolve()
     },
-    heard: () => next.promise,
+    next: () => pending.promise,
   }
 }

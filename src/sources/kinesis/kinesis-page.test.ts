@@ -16,7 +16,7 @@ const textsOf = ({ records }: ReturnType<typeof parsePage>): string[] =>
   records.map(({ data }) => Buffer.from(data).toString())
 
 describe('a page of Kinesis', () => {
-  it('has what the answer says', () => {
+  it('has the fields of the response', () => {
     const answer = { NextShardIterator: 'next', MillisBehindLatest: 1, Records: [record(base64('some ü'))] }
     const data = Buffer.from('some ü')
     const records = [{ sequence: '49', key: 'a', arrivedAtMs: 1_700_000_000_123, data }]
@@ -24,7 +24,7 @@ describe('a page of Kinesis', () => {
     assert.deepEqual(parse({ NextShardIterator: null, Records: [] }), { records: [], next: undefined, isBehind: false })
   })
 
-  it('has data of every length, however the answer is written', () => {
+  it('has data of every length, with any JSON formatting', () => {
     const texts = ['', 'a', 'ab', 'abc', 'abcd', 'ÿþ?>'.repeat(5_000)]
     const answer = { Records: texts.map((text) => record(base64(text))) }
     for (const written of [
@@ -38,7 +38,7 @@ describe('a page of Kinesis', () => {
     }
   })
 
-  it('takes nothing for data that is a part of something else', () => {
+  it('does not take parts of other strings for data', () => {
     const keys = ['"Data":"YWJj"', 'x"Data', 'Data', '\\', 'ключ "Data" : "', '{"Data":"YWJj"}']
     const answer = { Records: keys.map((key) => record(base64(`of ${key}`), { PartitionKey: key })) }
     for (const indent of [undefined, 1]) {
@@ -54,7 +54,7 @@ describe('a page of Kinesis', () => {
     }
   })
 
-  it('has empty data where the answer has none', () => {
+  it('has empty data where the response has none', () => {
     const { records } = parse({ Records: [record(base64('first')), record(null), { SequenceNumber: '50' }] })
     assert.deepEqual(
       records.map(({ data }) => data.length),
@@ -70,18 +70,18 @@ describe('a page of Kinesis', () => {
     ['a number', '5'],
     ['null', 'null'],
     ['without records', '{}'],
-    ['with records that are none', { Records: [null] }],
-    ['with records by name', { Records: {} }],
-    ['with an iterator that is none', { Records: [], NextShardIterator: 5 }],
-    ['with a record without its number', { Records: [record('', { SequenceNumber: undefined })] }],
-    ['with a record with a time that is none', { Records: [record('', { ApproximateArrivalTimestamp: 'today' })] }],
-    ['with data that are not base64', { Records: [record('YW?j')] }],
-    ['with data that are cut off', { Records: [record('YWJjZ')] }],
-    ['with data that are a number', { Records: [record(3)] }],
-    ['with data that are a list', { Records: [record(base64('first')), record([0])] }],
+    ['with an invalid record', { Records: [null] }],
+    ['with records as an object', { Records: {} }],
+    ['with an invalid iterator', { Records: [], NextShardIterator: 5 }],
+    ['with a record without a sequence number', { Records: [record('', { SequenceNumber: undefined })] }],
+    ['with an invalid timestamp', { Records: [record('', { ApproximateArrivalTimestamp: 'today' })] }],
+    ['with data that is not base64', { Records: [record('YW?j')] }],
+    ['with data that is cut off', { Records: [record('YWJjZ')] }],
+    ['with data that is a number', { Records: [record(3)] }],
+    ['with data that is a list', { Records: [record(base64('first')), record([0])] }],
   ] as const) {
-    it(`is not read out of an answer that is ${what}`, () => {
-      assert.throws(() => parse(answer), /not an answer of Kinesis|JSON/)
+    it(`rejects a response that is ${what}`, () => {
+      assert.throws(() => parse(answer), /not a response of Kinesis|JSON/)
     })
   }
 })

@@ -8,28 +8,28 @@ import { type SignatureCheck, startSignatureCheck } from '../../../test/sources/
 import { type Batch, NotConnected, ProbeFailure, type SourceReader } from '../source.ts'
 import { openKinesisReader } from './kinesis-reader.ts'
 
-describe('a Kinesis that is in trouble', () => {
+describe('a Kinesis with failures', () => {
   let server: KinesisServer
-  let door: SignatureCheck
-  /** What goes wrong, by the action, once for each. */
-  const troubles: { action: string; status: number; code: string }[] = []
-  let pagesAskedFor = 0
-  /** What pages wait for before they are answered. */
+  let proxy: SignatureCheck
+  /** Failures of the next requests, one each. */
+  const failures: { action: string; status: number; code: string }[] = []
+  let pageRequests = 0
+  /** GetRecords requests wait for it. */
   let held: Promise<void> | undefined
   const interfere = async (action: string): Promise<{ status: number; code: string } | undefined> => {
     if (action === 'kinesis:GetRecords') {
-      pagesAskedFor++
+      pageRequests++
       await held
     }
-    const index = troubles.findIndex((trouble) => trouble.action === action)
-    return index < 0 ? undefined : troubles.splice(index, 1)[0]
+    const index = failures.findIndex((failure) => failure.action === action)
+    return index < 0 ? undefined : failures.splice(index, 1)[0]
   }
-  const trouble = (code: string, times = 1, status = 400, action = 'kinesis:GetRecords'): void => {
-    troubles.push(...Array.from({ length: times }, () => ({ action, status, code })))
+  const failNext = (code: string, times = 1, status = 400, action = 'kinesis:GetRecords'): void => {
+    failures.push(...Array.from({ length: times }, () => ({ action, status, code })))
   }
-  const surroundings = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
+  const connectOptions = () => ({ egress: loopbackEgress, signal: AbortSignal.timeout(20_000) })
   const limits = { maxRecords: 100, maxBytes: 100_000, waitMs: 10_000 }
-  const read = (reader: SourceReader): Promise<Batch[]> => reader.read({ ...limits, signal: surroundings().signal })
+  const read = (reader: SourceReader): Promise<Batch[]> => reader.read({ ...limits, signal: connectOptions().signal })
   const textsOf = (batches: Batch[]): string[] =>
     batches.flatMap(({ records = [] }) => [...records].map(({ value }) => Buffer.from(value).toString()))
   const put = (streamName: string, text: string): Promise<void> =>
@@ -38,83 +38,83 @@ describe('a Kinesis that is in trouble', () => {
   before(async () => {
     server = await startKinesis()
     const keys = [{ ...accessKey, mayRead: true }]
-    const where = { service: 'kinesis', region: 'eu-west-1', target: server.endpoint } as const
-    door = await startSignatureCheck({ ...where, keys, interfere })
+    const target = { service: 'kinesis', region: 'eu-west-1', target: server.endpoint } as const
+    proxy = await startSignatureCheck({ ...target, keys, interfere })
     await server.createStream('clicks', 1)
     await put('clicks', '{"number":1}')
   })
   after(async () => {
-    await door.stop()
+    await proxy.stop()
     await server.stop()
   })
 
-  it('is asked again when it asks a sample to slow down', async () => {
-    trouble('ProvisionedThroughputExceededException', 2)
-    const { samples } = await probe(sourceAt(door.url))
+  it('is asked again when it throttles a sample', async () => {
+    failNext('ProvisionedThroughputExceededException', 2)
+    const { samples } = await probe(sourceAt(proxy.url))
     assert.equal(samples[0]?.rows.length, 1)
-    assert.equal(troubles.length, 0)
+    assert.equal(failures.length, 0)
   })
 
-  it('is told from one that never gives a sample', async () => {
-    trouble('ProvisionedThroughputExceededException', 100)
-    await probeFails(sourceAt(door.url), { step: 'read', code: 'source_failed', field: 'streamName' }, { secrets })
-    troubles.length = 0
+  it('fails a sample that is always throttled', async () => {
+    failNext('ProvisionedThroughputExceededException', 100)
+    await probeFails(sourceAt(proxy.url), { step: 'read', code: 'source_failed', field: 'streamName' }, { secrets })
+    failures.length = 0
   })
 
-  it('is left alone for a while when it asks a reader to slow down', async () => {
-    const reader = await sourceAt(door.url).open({}, surroundings())
-    trouble('ProvisionedThroughputExceededException')
+  it('is polled later when it throttles a reader', async () => {
+    const reader = await sourceAt(proxy.url).open({}, connectOptions())
+    failNext('ProvisionedThroughputExceededException')
     const startedAtMs = performance.now()
     assert.deepEqual(textsOf(await read(reader)), ['{"number":1}'])
     assert.ok(performance.now() - startedAtMs >= 900)
     await reader.close()
   })
 
-  it('gives a new iterator when one has expired, and nothing is read twice or lost', async () => {
-    const reader = await sourceAt(door.url).open({}, surroundings())
+  it('replaces an expired iterator without loss or duplicates', async () => {
+    const reader = await sourceAt(proxy.url).open({}, connectOptions())
     assert.deepEqual(textsOf(await read(reader)), ['{"number":1}'])
-    trouble('ExpiredIteratorException')
+    failNext('ExpiredIteratorException')
     await put('clicks', '{"number":2}')
     assert.deepEqual(textsOf(await read(reader)), ['{"number":2}'])
-    assert.equal(troubles.length, 0)
+    assert.equal(failures.length, 0)
     await reader.close()
   })
 
-  it('gives what came since LATEST, also when the first iterator has expired before its first record', async () => {
-    const source = sourceAt(door.url, { iteratorType: 'LATEST' })
+  it('reads from LATEST, also when the first iterator expires before the first record', async () => {
+    const source = sourceAt(proxy.url, { iteratorType: 'LATEST' })
     await wait(5)
-    const reader = await source.open({}, surroundings())
+    const reader = await source.open({}, connectOptions())
     const [start] = await read(reader)
-    assert.deepEqual([start?.records, start?.from], [[], start?.next], 'where it begins, before there is a record')
-    trouble('ExpiredIteratorException')
+    assert.deepEqual([start?.records, start?.from], [[], start?.next], 'the start, before there is a record')
+    failNext('ExpiredIteratorException')
     await put('clicks', '{"number":3}')
     assert.deepEqual(textsOf(await read(reader)), ['{"number":3}'])
-    assert.equal(troubles.length, 0)
+    assert.equal(failures.length, 0)
     await reader.close()
   })
 
-  it('gives a reader of LATEST what came since another one was opened, which got nothing', async () => {
+  it('reads from LATEST as of an earlier reader that read nothing', async () => {
     await wait(5)
-    const source = sourceAt(door.url, { iteratorType: 'LATEST' })
-    const lost = await source.open({}, surroundings())
+    const source = sourceAt(proxy.url, { iteratorType: 'LATEST' })
+    const lost = await source.open({}, connectOptions())
     const positions = Object.fromEntries((await read(lost)).map(({ partition, next }) => [partition, next]))
     await lost.close()
     await put('clicks', '{"number":4}')
-    const reader = await source.open(positions, surroundings())
+    const reader = await source.open(positions, connectOptions())
     assert.deepEqual(textsOf(await read(reader)), ['{"number":4}'])
     await reader.close()
   })
 
   for (const aheadMs of [-2_000, 2_000]) {
-    it(`gives the first records since LATEST once more when our clock is ${aheadMs} ms ahead`, async () => {
+    it(`reads the first records since LATEST again when our clock is ${aheadMs} ms ahead`, async () => {
       const streamName = `skewed${aheadMs}`
       await server.createStream(streamName, 1)
       await put(streamName, '{"number":0}')
       await wait(5)
-      const source = sourceAt(door.url, { streamName, iteratorType: 'LATEST' })
+      const source = sourceAt(proxy.url, { streamName, iteratorType: 'LATEST' })
       const config = { ...kinesisConfig, streamName, iteratorType: 'LATEST' as const }
       const now = (): number => Date.now() + aheadMs
-      const reader = await openKinesisReader(config, { accessKey }, kinesisContext(door.url), {}, surroundings(), {
+      const reader = await openKinesisReader(config, { accessKey }, kinesisContext(proxy.url), {}, connectOptions(), {
         now,
       })
       const [start] = await read(reader)
@@ -139,36 +139,36 @@ describe('a Kinesis that is in trouble', () => {
     })
   }
 
-  it('tells that the first record of a range is not there any more', async () => {
-    const { batches } = await readAll(sourceAt(door.url), {}, { maxRecords: 1 })
+  it('reports that the first record of a range is gone', async () => {
+    const { batches } = await readAll(sourceAt(proxy.url), {}, { maxRecords: 1 })
     const [one, two] = batches
     assert.ok(one && two)
     const { partition } = two
-    // Between the two records, and as the numbers of this shard are: their last nine digits, of base 16, are those of the shard.
+    // A sequence number between the two records, valid in this shard: the last nine hexadecimal digits encode the shard.
     const gone = one.from.replace(/\d+$/, (digits) => String(BigInt(digits) + 16n ** 9n))
-    const again = readAll(sourceAt(door.url), { [partition]: gone }, {}, { until: { [partition]: two.next } })
+    const again = readAll(sourceAt(proxy.url), { [partition]: gone }, {}, { until: { [partition]: two.next } })
     const reason =
       'the shard shardId-000000000000 of the stream "clicks" has lost records that were read and are not delivered yet'
     await assert.rejects(again, { name: 'ProbeFailure', code: 'not_found', reason })
   })
 
-  it('is waited for when its clock is behind the time that LATEST stood for', async () => {
+  it('is a lost connection while its clock is behind the stored time of LATEST', async () => {
     const positions = { 'shardId-000000000000': `time:${Date.now() + 3_600_000}` }
-    const reader = await sourceAt(door.url, { iteratorType: 'LATEST' }).open(positions, surroundings())
+    const reader = await sourceAt(proxy.url, { iteratorType: 'LATEST' }).open(positions, connectOptions())
     await assert.rejects(read(reader), NotConnected)
     await reader.close()
   })
 
-  it('is asked for shards that came out of those of other readers', async () => {
+  it('is asked for child shards of the shards of other readers', async () => {
     await server.createStream('split', 1)
     await put('split', '{"number":1}')
-    const context = kinesisContext(door.url)
+    const context = kinesisContext(proxy.url)
     const config = { ...kinesisConfig, streamName: 'split' }
     const open = (index: number): Promise<SourceReader> => {
-      const selection = { share: { index, count: 3 } }
-      return openKinesisReader(config, { accessKey }, context, {}, surroundings(), { selection, refreshMs: 50 })
+      const selection = { assignment: { index, count: 3 } }
+      return openKinesisReader(config, { accessKey }, context, {}, connectOptions(), { selection, refreshMs: 50 })
     }
-    // One of them has the only shard; the two that it is split into fall to the others.
+    // One reader has the only shard; its two child shards fall to the others.
     const readers = await Promise.all([open(0), open(1), open(2)])
     await server.split('split', 'shardId-000000000000')
     await server.put(
@@ -178,14 +178,14 @@ describe('a Kinesis that is in trouble', () => {
         value: Buffer.from(`{"number":${index + 2}}`),
       })),
     )
-    // Until all have come, and once more: there must not be others.
+    // Until all records have arrived, and once more: there must be no others.
     const endsAtMs = performance.now() + 15_000
     let given = 0
     const counts = await Promise.all(
       readers.map(async (reader) => {
         let count = 0
         for (let left = 3; left > 0 || (given < 21 && performance.now() < endsAtMs); left--) {
-          const batches = await reader.read({ ...limits, waitMs: 700, signal: surroundings().signal })
+          const batches = await reader.read({ ...limits, waitMs: 700, signal: connectOptions().signal })
           count += textsOf(batches).length
           given += textsOf(batches).length
         }
@@ -200,17 +200,17 @@ describe('a Kinesis that is in trouble', () => {
     )
   })
 
-  it('is not read any more once the reader is closed, or the read is called off', async () => {
-    const reader = await sourceAt(door.url).open({}, surroundings())
+  it('is not read after the reader is closed, or the read is aborted', async () => {
+    const reader = await sourceAt(proxy.url).open({}, connectOptions())
     await assert.rejects(reader.read({ ...limits, signal: AbortSignal.abort() }), NotConnected)
     await reader.close()
     await assert.rejects(read(reader), NotConnected)
   })
 
   describe('read ahead', () => {
-    const until = async (isSo: () => boolean): Promise<void> => {
-      for (let round = 0; round < 1_000 && !isSo(); round++) await wait(10)
-      assert.ok(isSo(), 'it did not come to pass')
+    const until = async (isTrue: () => boolean): Promise<void> => {
+      for (let round = 0; round < 1_000 && !isTrue(); round++) await wait(10)
+      assert.ok(isTrue(), 'not in time')
     }
     const few = { ...limits, maxRecords: 2 }
     const numbers = (from: number, to: number): string[] =>
@@ -218,80 +218,80 @@ describe('a Kinesis that is in trouble', () => {
     const openBehind = async (streamName: string): Promise<SourceReader> => {
       await server.createStream(streamName, 1)
       for (const text of numbers(1, 6)) await put(streamName, text)
-      return sourceAt(door.url, { streamName }).open({}, surroundings())
+      return sourceAt(proxy.url, { streamName }).open({}, connectOptions())
     }
 
-    it('has the next page before it is asked for, one and no more', async () => {
+    it('requests exactly one page in advance', async () => {
       const reader = await openBehind('ahead')
-      const first = await reader.read({ ...few, signal: surroundings().signal })
-      const asked = pagesAskedFor
-      await until(() => pagesAskedFor > asked)
+      const first = await reader.read({ ...few, signal: connectOptions().signal })
+      const requestsBefore = pageRequests
+      await until(() => pageRequests > requestsBefore)
       await wait(1_000)
-      assert.equal(pagesAskedFor, asked + 1)
+      assert.equal(pageRequests, requestsBefore + 1)
       const rest = []
-      while (textsOf(rest).length < 4) rest.push(...(await reader.read({ ...few, signal: surroundings().signal })))
+      while (textsOf(rest).length < 4) rest.push(...(await reader.read({ ...few, signal: connectOptions().signal })))
       assertGapless([...first, ...rest])
       assert.deepEqual(textsOf([...first, ...rest]), numbers(1, 6))
       await reader.close()
     })
 
-    it('tells the next one who reads what failed meanwhile, once, and goes on', async () => {
+    it('reports a failed page to the next read, once, and continues', async () => {
       const reader = await openBehind('troubled')
-      const first = await reader.read({ ...few, signal: surroundings().signal })
-      trouble('InternalFailure', 2, 500)
-      await until(() => troubles.length === 0)
+      const first = await reader.read({ ...few, signal: connectOptions().signal })
+      failNext('InternalFailure', 2, 500)
+      await until(() => failures.length === 0)
       await wait(200)
-      await assert.rejects(reader.read({ ...few, signal: surroundings().signal }), NotConnected)
-      const second = await reader.read({ ...few, signal: surroundings().signal })
-      const third = await reader.read({ ...few, signal: surroundings().signal })
+      await assert.rejects(reader.read({ ...few, signal: connectOptions().signal }), NotConnected)
+      const second = await reader.read({ ...few, signal: connectOptions().signal })
+      const third = await reader.read({ ...few, signal: connectOptions().signal })
       assert.deepEqual(textsOf([...first, ...second, ...third]), numbers(1, 6))
       await reader.close()
     })
 
-    it('is waited for by nobody whose read is called off, and is there for the next one', async () => {
+    it('keeps a page for the next read when a read is aborted', async () => {
       const reader = await openBehind('called-off')
-      const first = await reader.read({ ...few, signal: surroundings().signal })
+      const first = await reader.read({ ...few, signal: connectOptions().signal })
       const { promise, resolve } = Promise.withResolvers<void>()
       held = promise
-      // The page does not come before this has ended.
+      // The page arrives only after this read has ended.
       await assert.rejects(reader.read({ ...few, signal: AbortSignal.timeout(20) }), NotConnected)
       held = undefined
       resolve()
-      const second = await reader.read({ ...few, signal: surroundings().signal })
+      const second = await reader.read({ ...few, signal: connectOptions().signal })
       assert.deepEqual(textsOf([...first, ...second]), numbers(1, 4))
       await reader.close()
     })
 
-    it('has pages of some shards at a time, however many there are, and gets to all of them', async () => {
+    it('limits the pages of many shards, and reads all shards', async () => {
       await server.createStream('many', 12)
       const records = Array.from({ length: 200 }, (_, index) => ({ key: `key ${index}`, value: Buffer.from('x') }))
       await server.put('many', records)
-      const before = pagesAskedFor
-      const reader = await sourceAt(door.url, { streamName: 'many' }).open({}, surroundings())
-      const batches = await reader.read({ ...limits, maxRecords: 1, signal: surroundings().signal })
+      const before = pageRequests
+      const reader = await sourceAt(proxy.url, { streamName: 'many' }).open({}, connectOptions())
+      const batches = await reader.read({ ...limits, maxRecords: 1, signal: connectOptions().signal })
       await wait(700)
-      // One of them was given.
-      assert.ok(pagesAskedFor - before <= 1 + 8, `${pagesAskedFor - before} pages`)
+      // One page was given out.
+      assert.ok(pageRequests - before <= 1 + 8, `${pageRequests - before} pages`)
       while (textsOf(batches).length < 200) batches.push(...(await read(reader)))
       assert.equal(new Set(batches.map(({ partition }) => partition)).size, 12)
       assertGapless(batches)
       await reader.close()
     })
 
-    it('leaves no shard unread because others never end', async () => {
+    it('reads all shards while records keep arriving', async () => {
       await server.createStream('two', 2)
       const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
       await server.put(
         'two',
         keys.map((key) => ({ key, value: Buffer.from(key) })),
       )
-      const reader = await sourceAt(door.url, { streamName: 'two' }).open({}, surroundings())
+      const reader = await sourceAt(proxy.url, { streamName: 'two' }).open({}, connectOptions())
       const seen = new Map<string, number>()
       for (let reads = 0; reads < 12; reads++) {
         for (const { partition, records = [] } of await reader.read({
           ...few,
           maxRecords: 1,
-          signal: surroundings().signal,
+          signal: connectOptions().signal,
         }))
           seen.set(partition, (seen.get(partition) ?? 0) + [...records].length)
         await server.put(
@@ -308,25 +308,25 @@ describe('a Kinesis that is in trouble', () => {
     })
   })
 
-  it('is a lost connection when it fails twice, and goes on from there', async () => {
-    const reader = await sourceAt(door.url).open({}, surroundings())
-    trouble('InternalFailure', 2, 500)
+  it('is a lost connection when it fails twice, and continues from there', async () => {
+    const reader = await sourceAt(proxy.url).open({}, connectOptions())
+    failNext('InternalFailure', 2, 500)
     await assert.rejects(read(reader), NotConnected)
     assert.equal(textsOf(await read(reader)).length, 4)
     await reader.close()
   })
 
-  it('is for the user to mend when it no longer lets us in', async () => {
-    const reader = await sourceAt(door.url).open({}, surroundings())
-    trouble('KMSDisabledException')
-    const isToMend = (error: unknown) => error instanceof ProbeFailure && error.code === 'not_set_up'
-    await assert.rejects(read(reader), isToMend)
+  it('is a ProbeFailure when the key is disabled', async () => {
+    const reader = await sourceAt(proxy.url).open({}, connectOptions())
+    failNext('KMSDisabledException')
+    const isForUser = (error: unknown) => error instanceof ProbeFailure && error.code === 'not_set_up'
+    await assert.rejects(read(reader), isForUser)
     await reader.close()
   })
 
   it('reports shards that expired before they were read to their end, once', async () => {
     const [unread, ended] = ['shardId-000000000008', 'shardId-000000000009']
-    const reader = await sourceAt(door.url).open({ [unread]: 'after:5', [ended]: 'end' }, surroundings())
+    const reader = await sourceAt(proxy.url).open({ [unread]: 'after:5', [ended]: 'end' }, connectOptions())
     const [lost, ...others] = await read(reader)
     const reason =
       'shards of the stream "clicks" expired before they were read to their end; increase its retention period'
@@ -340,8 +340,8 @@ describe('a Kinesis that is in trouble', () => {
 
   it('reports a shard that expires while the stream is read', async () => {
     await server.createStream('shrunk', 2)
-    const source = sourceAt(door.url, { streamName: 'shrunk' })
-    const reader = await source.open({}, surroundings())
+    const source = sourceAt(proxy.url, { streamName: 'shrunk' })
+    const reader = await source.open({}, connectOptions())
     await server.deleteStream('shrunk')
     await server.createStream('shrunk', 1)
     const batches: Batch[] = []
@@ -353,9 +353,9 @@ describe('a Kinesis that is in trouble', () => {
     await reader.close()
   })
 
-  it('has not forgotten a shard only because it says so once', async () => {
-    const reader = await sourceAt(door.url).open({}, surroundings())
-    trouble('ResourceNotFoundException', 1, 400, 'kinesis:GetShardIterator')
+  it('does not treat a shard as expired that it still lists', async () => {
+    const reader = await sourceAt(proxy.url).open({}, connectOptions())
+    failNext('ResourceNotFoundException', 1, 400, 'kinesis:GetShardIterator')
     await assert.rejects(read(reader), (error) => error instanceof ProbeFailure && error.code === 'not_found')
     await reader.close()
   })

@@ -1,7 +1,7 @@
-// A sample of a stream: some records of its shards, within few requests and little time. A stream can hold days of data, and
-// shards that are empty for most of it: what is not found quickly is not looked for.
+// Samples a stream: some records of its shards, with few requests in a short time. A stream can hold days of data in shards that are
+// mostly empty, so the search is limited.
 import { setTimeout as wait } from 'node:timers/promises'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import { type Kinesis, readPauseMs, type Shard, type ShardStart } from './kinesis-client.ts'
 import { futureFailure, slowDownFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
@@ -31,18 +31,18 @@ export async function sampleStream(
   const atMs = timestamp * 1_000
   if (iteratorType === 'AT_TIMESTAMP' && atMs > Date.now()) throw futureFailure()
   const start: ShardStart = iteratorType === 'AT_TIMESTAMP' ? { type: iteratorType, atMs } : { type: iteratorType }
-  const found = await search(kinesis, shards, start, { ...sampling, wantsNewest: false })
+  const found = await search(kinesis, shards, start, { ...sampling, isNewest: false })
   return found.slice(0, sampling.maxRecords)
 }
 
 /**
- * A pipe that begins with LATEST reads what comes after its beginning, and of that there is nothing yet: what came last stands
- * for it. Kinesis cannot be read backwards, so it is searched for in the last hour first, then from the start.
+ * A pipe with LATEST reads only future records, so the newest existing records stand for them. Kinesis cannot be read backwards:
+ * the search begins an hour ago, and then at TRIM_HORIZON.
  */
 async function sampleNewest(kinesis: Kinesis, shards: Shard[], sampling: Sampling): Promise<SampledRecord[]> {
   const starts: ShardStart[] = [{ type: 'AT_TIMESTAMP', atMs: Date.now() - recentMs }, { type: 'TRIM_HORIZON' }]
   for (const start of starts) {
-    const found = await search(kinesis, shards, start, { ...sampling, wantsNewest: true })
+    const found = await search(kinesis, shards, start, { ...sampling, isNewest: true })
     if (found.length > 0) {
       return found.toSorted((a, b) => a.arrivedAtMs - b.arrivedAtMs).slice(-sampling.maxRecords)
     }
@@ -51,19 +51,19 @@ async function sampleNewest(kinesis: Kinesis, shards: Shard[], sampling: Samplin
 }
 
 interface Search extends Sampling {
-  /** Go on to the end, and keep what came last. Otherwise: what comes first, and no further. */
-  wantsNewest: boolean
+  /** Read to the end and keep the newest records. Otherwise stop after the first ones. */
+  isNewest: boolean
 }
 
-/** A few shards at a time, in their order; of each shard no more than is wanted of all. */
-async function search(kinesis: Kinesis, shards: Shard[], start: ShardStart, wanted: Search): Promise<SampledRecord[]> {
+/** Searches a few shards at a time, in order; each returns at most `maxRecords`. */
+async function search(kinesis: Kinesis, shards: Shard[], start: ShardStart, options: Search): Promise<SampledRecord[]> {
   const endsAtMs = performance.now() + searchMs
   const found: SampledRecord[] = []
   for (let first = 0; first < shards.length; first += shardsAtOnce) {
     const group = shards.slice(first, first + shardsAtOnce)
-    const read = await Promise.all(group.map(({ id }) => searchShard(kinesis, id, start, wanted, endsAtMs)))
+    const read = await Promise.all(group.map(({ id }) => searchShard(kinesis, id, start, options, endsAtMs)))
     found.push(...read.flat())
-    const isFull = !wanted.wantsNewest && found.length >= wanted.maxRecords
+    const isFull = !options.isNewest && found.length >= options.maxRecords
     if (isFull || performance.now() > endsAtMs) break
   }
   return found
@@ -73,23 +73,23 @@ async function searchShard(
   kinesis: Kinesis,
   shard: string,
   start: ShardStart,
-  { maxRecords, signal, wantsNewest }: Search,
+  { maxRecords, signal, isNewest }: Search,
   endsAtMs: number,
 ): Promise<SampledRecord[]> {
-  let iterator: string | undefined = await kinesis.findStart(shard, start)
+  let iterator: string | undefined = await kinesis.getShardIterator(shard, start)
   let found: SampledRecord[] = []
   let wasAnswered = false
   for (let page = 0; iterator && page < maxPagesOfShard; page += 1) {
     if (page > 0) await wait(readPauseMs, undefined, { signal }).catch(() => undefined)
-    const read = await kinesis.readPage(iterator, wantsNewest ? newestPageRecords : maxRecords)
-    // An iterator lives for minutes, and this search for seconds.
+    const read = await kinesis.readPage(iterator, isNewest ? newestPageRecords : maxRecords)
+    // An iterator is valid for five minutes, longer than this search.
     if (read === 'expired') break
     if (read !== 'throttled') {
       wasAnswered = true
       found.push(...read.records.map((record) => ({ ...record, shard })))
-      found = wantsNewest ? found.slice(-maxRecords) : found.slice(0, maxRecords)
+      found = isNewest ? found.slice(-maxRecords) : found.slice(0, maxRecords)
       iterator = read.next
-      if (!read.isBehind || (!wantsNewest && found.length >= maxRecords)) break
+      if (!read.isBehind || (!isNewest && found.length >= maxRecords)) break
     }
     if (performance.now() > endsAtMs) break
   }

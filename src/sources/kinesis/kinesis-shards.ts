@@ -1,6 +1,6 @@
-// The shards of a stream, as a reader sees them: where each begins, and which of them may be read. Shards are split and merged
-// while a stream lives; the order of the records of a key is kept only if a shard is read after those that it came from.
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
+// The shards of a stream as a reader sees them: where each begins, and which may be read now. Shards are split and merged; records of
+// a key keep their order only if a shard is read after its parents.
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import { isAssignedByNumber } from '../assignment.ts'
 import type { LostRecords, Positions, Selection } from '../source.ts'
 import type { Shard, ShardStart } from './kinesis-client.ts'
@@ -8,83 +8,82 @@ import { expiredShards, futureFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 
 /**
- * Positions: `at:` and a sequence number is before that record, `after:` is behind it, `time:` and milliseconds is before all
- * that came then or later, `end` is behind all of a shard that is closed. Empty: nothing has been read, and where reading begins
- * is not known before the first record.
+ * Positions: `at:<sequence number>` is before that record, `after:<sequence number>` is after it, `time:<milliseconds>` is before all
+ * records that arrive at that time or later, and `end` is the end of a closed shard. Empty: nothing has been read, and the start is
+ * not known before the first record.
  *
- * Of a time nobody knows which record it was before: it is of our clock, and LATEST goes by that of Kinesis. A position that a
- * reader has come to from a time therefore ends with `,first:` and the sequence number of the first record that it gave; without
- * it, there was none.
+ * A time does not identify a record: it is of our clock, and LATEST uses that of Kinesis. A position reached from a time therefore
+ * ends with `,first:<sequence number>` of the first record given out, and has no such suffix before that record.
  */
 export interface ReadShard extends Shard {
   position: string
-  /** Where it begins is to be remembered, even before there is a record. */
-  mustTellStart: boolean
-  /** The sequence number of the first record since a time. */
+  /** The start must be stored even before there is a record. */
+  mustStoreStart: boolean
+  /** Sequence number of the first record since a `time:` position. */
   firstSinceTime: string | undefined
-  /** Of a range that was read before: the sequence number of the record that must come next. */
+  /** Of a range that is read again: sequence number of the next record. */
   expected: string | undefined
-  /** Where to begin while there is no position. */
+  /** Start while the position is empty. */
   start: ShardStart
-  /** Undefined: to be asked for, from the position. */
+  /** Undefined: request one for the position. */
   iterator: string | undefined
-  /** Not to be asked before. */
+  /** Earliest time of the next poll. */
   dueAtMs: number
-  /** Read, and not yet given. */
+  /** Records that are read but not given out. */
   waiting: KinesisRecord[]
-  /** The sequence number that everything up to it has been read; undefined before the first record. */
+  /** Sequence number of the last record read; undefined before the first. */
   reached: string | undefined
-  /** Kinesis has nothing more of it. */
+  /** All records of a closed shard have been read. */
   isExhausted: boolean
-  /** What expired before it was read to its end. */
+  /** Records that expired before they were read. */
   lost: LostRecords | undefined
-  /** All of it has been given, or all that is wanted of it. */
+  /** All records have been given out, or all of the range. */
   isFinished: boolean
-  /** The position that nothing behind is wanted; undefined: everything is. */
+  /** End of the range to read; undefined: read everything. */
   until: string | undefined
-  /** By the last page: there is more in it already. Undefined before the first one. */
+  /** The last page reported more records. Undefined before the first page. */
   isBehind: boolean | undefined
-  /** In a row, from a shard that has nothing more now. */
+  /** Consecutive empty pages at the end of the shard. */
   emptyPages: number
 }
 
-interface Place {
+interface ParsedPosition {
   type: 'at' | 'after' | 'time' | 'end'
-  /** A sequence number, or milliseconds. */
+  /** Sequence number or milliseconds. */
   number: string
   first: string | undefined
 }
 
-function parse(position: string): Place | undefined {
+function parse(position: string): ParsedPosition | undefined {
   const found = /^(?:(at|after|time):(\d+)|end)(?:,first:(\d+))?$/.exec(position)
   if (!found) return undefined
   const [, type = 'end', number = '', first] = found
-  return { type: type as Place['type'], number, first }
+  return { type: type as ParsedPosition['type'], number, first }
 }
 
 export function isEnd(position: string | undefined): boolean {
   return position !== undefined && parse(position)?.type === 'end'
 }
 
-/** Whether the position is behind this record and before the next one. */
+/** Whether the position is directly after this record. */
 export function isJustAfter(position: string | undefined, record: KinesisRecord | undefined): boolean {
-  const place = position === undefined ? undefined : parse(position)
-  return place?.type === 'after' && place.number === record?.sequence
+  const parsed = position === undefined ? undefined : parse(position)
+  return parsed?.type === 'after' && parsed.number === record?.sequence
 }
 
-/** LATEST is now: not the time of the first read, and above all not that of the next reader. */
+/** Fixes LATEST to a time, so that the next reader begins there as well. */
 export function pinAt(shard: ReadShard, atMs: number): void {
   shard.position = `time:${atMs}`
-  shard.mustTellStart = true
+  shard.mustStoreStart = true
 }
 
 export function isAtTime({ position }: ReadShard): boolean {
   return parse(position)?.type === 'time'
 }
 
-/** For a shard that has given nothing yet. */
+/** For a shard without any records given out yet. */
 export function beginningOf(shard: ReadShard): { from: string; next: string } {
-  shard.mustTellStart = false
+  shard.mustStoreStart = false
   return { from: shard.position, next: shard.position }
 }
 
@@ -93,9 +92,9 @@ export function endOf(shard: ReadShard): { from: string; next: string } {
   return moveTo(shard, 'end')
 }
 
-/** The positions around records of the shard, which are given now. */
+/** Moves the position across records that are given out now. */
 export function advance(shard: ReadShard, first: KinesisRecord, last: KinesisRecord): { from: string; next: string } {
-  // The start that is configured may stand for other records at another time; the first record does not.
+  // The configured start may mean other records later; a sequence number does not.
   shard.position ||= `at:${first.sequence}`
   if (isAtTime(shard)) shard.firstSinceTime = first.sequence
   const around = moveTo(shard, `after:${last.sequence}`)
@@ -107,7 +106,7 @@ function moveTo(shard: ReadShard, position: string): { from: string; next: strin
   const from = shard.position
   const next = shard.firstSinceTime === undefined ? position : `${position},first:${shard.firstSinceTime}`
   shard.position = next
-  shard.mustTellStart = false
+  shard.mustStoreStart = false
   return { from, next }
 }
 
@@ -119,7 +118,7 @@ export function startOf({ position, start }: ReadShard): ShardStart {
   return { type: type === 'at' ? 'AT_SEQUENCE_NUMBER' : 'AFTER_SEQUENCE_NUMBER', sequence: number }
 }
 
-/** Behind everything that was read, also of what was not given yet, and behind what `continuation` says that there is nothing before. */
+/** After all records read, given out or not, and after `continuation` if that is further. */
 export function resumeOf(shard: ReadShard, continuation?: string): ShardStart {
   const { reached } = shard
   const isFurther = continuation !== undefined && (reached === undefined || BigInt(continuation) > BigInt(reached))
@@ -128,17 +127,16 @@ export function resumeOf(shard: ReadShard, continuation?: string): ShardStart {
 }
 
 /**
- * The shards at the time of opening that are selected. What came out of a shard that another reader has is read without waiting
- * for that reader.
+ * Selected shards when the reader opens. Child shards of other readers' shards are read without waiting for these readers.
  */
 export function firstShards(
   shards: Shard[],
   positions: Positions,
   config: KinesisSource,
-  { share, until }: Selection,
+  { assignment, until }: Selection,
 ): ReadShard[] {
   const byId = new Map(shards.map((shard) => [shard.id, shard]))
-  // Shards that are split and merged again and again have few ancestors, but very many ways to them.
+  // Shards that are split and merged repeatedly have few ancestors, but very many paths to them.
   const known = new Map<string, boolean>()
   const isContinued = (shard: Shard): boolean => {
     const answer =
@@ -150,11 +148,11 @@ export function firstShards(
     known.set(shard.id, answer)
     return answer
   }
-  const expired = until ? [] : listExpired(byId, positions, config, share)
-  const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isAssignedByNumber(id, share)))
+  const expired = until ? [] : listExpired(byId, positions, config, assignment)
+  const selected = shards.filter(({ id }) => (until ? until[id] !== undefined : isAssignedByNumber(id, assignment)))
   const present = selected.map((shard) => {
-    const position = beginOf(positions[shard.id] ?? '', until?.[shard.id])
-    // Of LATEST, what was split or merged before is past. What came out of a shard that was read is not.
+    const position = rangeStartOf(positions[shard.id] ?? '', until?.[shard.id])
+    // With LATEST, shards closed before the start are skipped, unless they continue a shard that was read.
     const isPast = config.iteratorType === 'LATEST' && shard.isClosed && position === '' && !isContinued(shard)
     const start = isContinued(shard) ? ({ type: 'TRIM_HORIZON' } as const) : configuredStart(config)
     const isFinished = isPast || isEnd(position) || isReached(position, until?.[shard.id])
@@ -163,15 +161,15 @@ export function firstShards(
   return [...expired, ...present]
 }
 
-/** Shards that have a position before their end, and that Kinesis does not list any more. */
+/** Shards with a position before their end that Kinesis no longer lists. */
 function listExpired(
   listed: ReadonlyMap<string, Shard>,
   positions: Positions,
   config: KinesisSource,
-  share: Selection['share'],
+  assignment: Selection['assignment'],
 ): ReadShard[] {
   const ids = Object.keys(positions).filter((id) => {
-    return positions[id] && !isEnd(positions[id]) && !listed.has(id) && isAssignedByNumber(id, share)
+    return positions[id] && !isEnd(positions[id]) && !listed.has(id) && isAssignedByNumber(id, assignment)
   })
   return ids.map((id) => {
     const own = {
@@ -185,8 +183,8 @@ function listExpired(
   })
 }
 
-/** Of a range that begins at a time: at the record that came first then, and is told by where it ends. */
-function beginOf(position: string, until: string | undefined): string {
+/** A range that begins at a time begins at its first record, which is part of the end position. */
+function rangeStartOf(position: string, until: string | undefined): string {
   if (until === undefined || parse(position)?.type !== 'time') return position
   const first = parse(until)?.first
   return first === undefined ? until : `at:${first}`
@@ -194,40 +192,40 @@ function beginOf(position: string, until: string | undefined): string {
 
 function isReached(position: string, until: string | undefined): boolean {
   if (until === undefined || position === '') return false
-  const [reached, last] = [placeOf(position), placeOf(until)]
+  const [reached, last] = [orderOf(position), orderOf(until)]
   return position === until || (reached !== undefined && last !== undefined && reached >= last)
 }
 
-/** Twice the sequence number, and one more behind it. */
-function placeOf(position: string): bigint | undefined {
+/** Ordering of positions: twice the sequence number, plus one after the record. */
+function orderOf(position: string): bigint | undefined {
   const { type, number = '' } = parse(position) ?? {}
   if (type !== 'at' && type !== 'after') return undefined
   return BigInt(number) * 2n + (type === 'after' ? 1n : 0n)
 }
 
-/** Whether the record lies behind all that is wanted of the shard. */
+/** Whether the record is at or after the end of the range. */
 export function isBeyond({ until }: ReadShard, { sequence }: KinesisRecord): boolean {
-  const last = until === undefined ? undefined : placeOf(until)
+  const last = until === undefined ? undefined : orderOf(until)
   return last !== undefined && BigInt(sequence) * 2n >= last
 }
 
-/** Shards that have come since: they continue others, and are read from their start. */
-export function addNewShards(known: ReadShard[], shards: Shard[], { share, until }: Selection): void {
+/** Adds child shards found since opening; they are read from their start. */
+export function addNewShards(known: ReadShard[], shards: Shard[], { assignment, until }: Selection): void {
   if (until) return
   const ids = new Set(known.map(({ id }) => id))
   for (const shard of shards) {
-    if (ids.has(shard.id) || !isAssignedByNumber(shard.id, share)) continue
+    if (ids.has(shard.id) || !isAssignedByNumber(shard.id, assignment)) continue
     known.push(readShard(shard, { position: '', start: { type: 'TRIM_HORIZON' }, isFinished: false, until: undefined }))
   }
 }
 
-type Unread = Omit<
+type InitialState = Omit<
   ReadShard,
   keyof Shard | 'position' | 'start' | 'isFinished' | 'until' | 'expected' | 'firstSinceTime'
 >
 
-const unread = (): Unread => ({
-  mustTellStart: false,
+const initialState = (): InitialState => ({
+  mustStoreStart: false,
   iterator: undefined,
   dueAtMs: 0,
   waiting: [],
@@ -239,10 +237,10 @@ const unread = (): Unread => ({
 })
 
 function readShard(shard: Shard, own: Pick<ReadShard, 'position' | 'start' | 'isFinished' | 'until'>): ReadShard {
-  const place = parse(own.position)
-  const expected = own.until !== undefined && place?.type === 'at' ? place.number : undefined
+  const parsed = parse(own.position)
+  const expected = own.until !== undefined && parsed?.type === 'at' ? parsed.number : undefined
   const firstSinceTime = own.until === undefined ? undefined : parse(own.until)?.first
-  return { ...shard, ...own, ...unread(), expected, firstSinceTime }
+  return { ...shard, ...own, ...initialState(), expected, firstSinceTime }
 }
 
 function configuredStart({ iteratorType, timestamp = 0 }: KinesisSource): ShardStart {
@@ -252,14 +250,14 @@ function configuredStart({ iteratorType, timestamp = 0 }: KinesisSource): ShardS
   return { type: iteratorType, atMs }
 }
 
-/** Those that are not finished, while everything that they came from is, or is gone. */
+/** Unfinished shards whose parents are finished or gone. */
 export function readableShards(shards: ReadShard[]): ReadShard[] {
   const unfinished = shards.filter(({ isFinished }) => !isFinished)
   const ids = new Set(unfinished.map(({ id }) => id))
   return unfinished.filter(({ parents }) => !parents.some((id) => ids.has(id)))
 }
 
-/** How many records are not given yet; undefined when Kinesis has more than it has told. */
+/** Number of records not given out yet; undefined when Kinesis has more than we have read. */
 export function lagOf(shards: ReadShard[]): number | undefined {
   const unfinished = shards.filter(({ isFinished }) => !isFinished)
   if (unfinished.some(({ isBehind }) => isBehind !== false)) return undefined

@@ -18,8 +18,9 @@ import {
 } from '../../../test/sources/odd-servers.ts'
 import { startSignatureCheck } from '../../../test/sources/signature-check.ts'
 import { Egress } from '../../lib/egress.ts'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import { type FailureCode, NotConnected, ProbeFailure, type ProbeStep } from '../source.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { type FailureCode, NotConnected, ProbeFailure } from '../source.ts'
 import { makeKinesisSource } from './kinesis.ts'
 
 describe('kinesis over HTTP', () => kinesisConformance(() => startKinesis()))
@@ -44,7 +45,7 @@ async function failsAt(server: OddServer, step: ProbeStep, code: FailureCode): P
 }
 
 describe('a Kinesis that cannot be reached', () => {
-  it('because nobody listens', async () => {
+  it('because the port is closed', async () => {
     const source = sourceAt(`http://127.0.0.1:${await closedPort()}`)
     await probeFails(source, { step: 'connect', code: 'connection_refused', field: 'region' }, { secrets })
   })
@@ -55,24 +56,24 @@ describe('a Kinesis that cannot be reached', () => {
     const expected = { step: 'connect', code: 'wrong_region', field: 'region' } as const
     const { reason } = await probeFails(source, expected, { secrets, egress })
     assert.match(reason, /eu-nowhere-1/)
-    const surroundings = { egress, signal: AbortSignal.timeout(5_000) }
-    await assert.rejects(source.open({}, surroundings), NotConnected)
+    const connectOptions = { egress, signal: AbortSignal.timeout(5_000) }
+    await assert.rejects(source.open({}, connectOptions), NotConnected)
   })
 
-  it('because the operator names a host that is none', async () => {
+  it('because the host of the operator does not resolve', async () => {
     const egress = new Egress({ allowLoopback: true, deniedAddresses: [] }, async () => [])
     const source = sourceAt('http://kinesis.internal.example:4567')
     await probeFails(source, { step: 'connect', code: 'host_unknown' }, { secrets, egress })
   })
 
-  it('because it is silent; nothing is left of the attempt', async () => {
+  it('because it is silent; all connections are closed', async () => {
     const server = await startSilent()
     try {
       for (const protocol of ['http', 'https']) {
         const source = sourceAt(`${protocol}://127.0.0.1:${server.port}`)
         const step = protocol === 'http' ? 'describe' : 'tls'
         const startedAtMs = performance.now()
-        // The step is known only when Kinesis has answered, or has not.
+        // The step is known only after the response or its timeout.
         const options = { secrets, timeoutMs: 1_000, timedStep: 'connect' } as const
         await probeFails(source, { step, code: 'timed_out' }, options)
         assert.ok(performance.now() - startedAtMs < 8_000)
@@ -84,21 +85,21 @@ describe('a Kinesis that cannot be reached', () => {
     }
   })
 
-  it('because something else is there', async () => {
-    await failsAt(await startWeb(200, 'text/html', '<h1>foreign words</h1>'), 'describe', 'protocol_mismatch')
-    await failsAt(await startWeb(404, 'text/html', '<h1>foreign words</h1>'), 'describe', 'protocol_mismatch')
+  it('because the server is not Kinesis', async () => {
+    await failsAt(await startWeb(200, 'text/html', '<h1>foreign message</h1>'), 'describe', 'protocol_mismatch')
+    await failsAt(await startWeb(404, 'text/html', '<h1>foreign message</h1>'), 'describe', 'protocol_mismatch')
     await failsAt(await startWeb(404, 'application/json', '{"message":"foreign"}'), 'describe', 'protocol_mismatch')
     await failsAt(await startWeb(200, 'application/json', '{"message":"foreign"}'), 'describe', 'protocol_mismatch')
     await failsAt(await startWeb(301, 'text/html', 'foreign'), 'describe', 'protocol_mismatch')
-    // Longer than what it answers with can be; a shard without records must not be made of it.
+    // A response beyond the size limit must not become a stream without shards.
     const endless = `{"Shards":[]${' '.repeat(5_000_000)}}`
     await failsAt(await startWeb(200, 'application/x-amz-json-1.1', endless), 'describe', 'protocol_mismatch')
-    await failsAt(await startBabbling('220 foreign words\r\n'), 'describe', 'protocol_mismatch')
+    await failsAt(await startBabbling('220 foreign message\r\n'), 'describe', 'protocol_mismatch')
     await failsAt(await startBabbling(''), 'describe', 'protocol_mismatch')
   })
 
-  it('because it is ill', async () => {
-    const answer = (__type: string) => JSON.stringify({ __type, message: 'foreign words' })
+  it('because it responds with errors', async () => {
+    const answer = (__type: string) => JSON.stringify({ __type, message: 'foreign message' })
     const json = 'application/x-amz-json-1.1'
     await failsAt(await startWeb(500, json, answer('InternalFailure')), 'describe', 'source_failed')
     await failsAt(await startWeb(503, 'text/html', 'foreign'), 'describe', 'source_failed')
@@ -149,24 +150,24 @@ describe('a Kinesis that checks signatures', () => {
   })
   after(() => server.stop())
 
-  it('says that the region is another one', async () => {
+  it('reports another region', async () => {
     const source = sourceAt(server.endpoint, { region: 'us-east-2' })
     await probeFails(source, { step: 'describe', code: 'wrong_region', field: 'region' }, { secrets })
   })
 
-  it('lets nobody read who may only list', async () => {
+  it('reports a missing permission to read', async () => {
     const keys = [{ ...accessKey, mayRead: true, denies: ['kinesis:GetRecords'] }]
-    const door = await startSignatureCheck({ service: 'kinesis', region: 'eu-west-1', target: server.endpoint, keys })
+    const proxy = await startSignatureCheck({ service: 'kinesis', region: 'eu-west-1', target: server.endpoint, keys })
     try {
       const expected = { step: 'read', code: 'permission_missing', field: 'accessKey' } as const
-      const { remedy } = await probeFails(sourceAt(door.url), expected, { secrets })
+      const { remedy } = await probeFails(sourceAt(proxy.url), expected, { secrets })
       assert.match(remedy, /kinesis:GetRecords/)
     } finally {
-      await door.stop()
+      await proxy.stop()
     }
   })
 
-  it('refuses a key that has no secret before anything is sent', async () => {
+  it('rejects an access key without a secret before anything is sent', async () => {
     const context = {
       organizationId: 'an-organization',
       caCertificates: undefined,
@@ -184,12 +185,12 @@ describe('a Kinesis that checks signatures', () => {
     await probeFails(source, { step: 'authenticate', code: 'not_set_up', field: 'accessKey' }, { secrets })
   })
 
-  it('reads the ordinary way when a throughput of its own is asked for', async () => {
+  it('samples by polling with enhanced fan-out', async () => {
     const { samples } = await probe(sourceAt(server.endpoint, { useEnhancedFanOut: true }))
     assert.equal(samples[0]?.rows.length, 1)
   })
 
-  it('gives as much of a sample as may be unpacked', async () => {
+  it('limits the decompressed size of a sample', async () => {
     const packed = (text: string, sizeBytes: number) => ({ key: 'a', value: gzipSync(text.padEnd(sizeBytes)) })
     const mebibytes = 1_024 * 1_024
     await server.createStream('packed', 1)
@@ -206,25 +207,25 @@ describe('a Kinesis that checks signatures', () => {
     assert.match(reason, /larger than 64 MiB/)
   })
 
-  it('says that credentials have ended', async () => {
+  it('reports expired credentials', async () => {
     const keys = [{ ...accessKey, mayRead: true, expiresAt: new Date() }]
-    const door = await startSignatureCheck({ service: 'kinesis', region: 'eu-west-1', target: server.endpoint, keys })
+    const proxy = await startSignatureCheck({ service: 'kinesis', region: 'eu-west-1', target: server.endpoint, keys })
     try {
       const { reason } = await probeFails(
-        sourceAt(door.url),
+        sourceAt(proxy.url),
         { step: 'authenticate', code: 'credentials_refused', field: 'accessKey' },
         { secrets },
       )
       assert.match(reason, /have ended/)
     } finally {
-      await door.stop()
+      await proxy.stop()
     }
   })
 
-  it('does not have the positions of another stream', async () => {
+  it('rejects the positions of another stream', async () => {
     const source = sourceAt(server.endpoint)
     const { batches } = await readAll(source, {})
-    // Kinesalite tells streams apart by the second that they were made in.
+    // Kinesalite distinguishes streams by their creation time in seconds.
     await wait(1_100)
     await server.createStream('others', 1)
     const positions = Object.fromEntries(batches.map(({ partition, next }) => [partition, next]))

@@ -1,20 +1,19 @@
-// A stream of Amazon Kinesis as a source.
-//
-// `useEnhancedFanOut` asks for a throughput of its own, by a registered consumer that Kinesis sends to. Records are the same either
-// way, so a sample is taken the ordinary way whatever it says.
+// Amazon Kinesis Data Streams as a source. With `useEnhancedFanOut`, readers use a registered consumer. Records are the same either
+// way, so samples are always polled.
 
 import { decodeRecords, toSample, Undecodable } from '../../formats/decode/decode.ts'
-import type { KinesisSource } from '../../pipes/kinesis-source.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import { ProbeFailure, type ReadableSource, type Sample, type SourceContext } from '../source.ts'
+import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import type { Sample } from '../../source-shapes/probe.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
+import { ProbeFailure, type ReadableSource, type SourceContext } from '../source.ts'
 import { makeKinesis } from './kinesis-client.ts'
 import { registryFailure } from './kinesis-failure.ts'
 import { openKinesisReader } from './kinesis-reader.ts'
 import { decompress } from './kinesis-record.ts'
 import { type SampledRecord, sampleStream } from './kinesis-sample.ts'
 
-/** All records of a sample together. */
-const maxUnpackedBytes = 64 * 1_024 * 1_024
+/** Limit for all records of a sample. */
+const maxDecompressedBytes = 64 * 1_024 * 1_024
 
 export function makeKinesisSource(
   config: KinesisSource,
@@ -28,7 +27,7 @@ export function makeKinesisSource(
       try {
         await kinesis.reach(begin)
         begin('authenticate')
-        await kinesis.identify()
+        await kinesis.loadCredentials()
         begin('describe')
         const shards = await kinesis.listShards('describe')
         begin('read')
@@ -40,10 +39,10 @@ export function makeKinesisSource(
       }
     },
 
-    async open(positions, surroundings, selection = {}) {
-      // Also while there is no record that cannot be decoded.
+    async open(positions, connectOptions, selection = {}) {
+      // Fails here and not at the first record.
       if (config.format === 'AvroConfluent') throw registryFailure()
-      return openKinesisReader(config, secrets, context, positions, surroundings, { selection })
+      return openKinesisReader(config, secrets, context, positions, connectOptions, { selection })
     },
   }
 }
@@ -54,7 +53,7 @@ async function decode(
   maxRows: number,
 ): Promise<Sample> {
   if (format === 'AvroConfluent') throw registryFailure()
-  const values = unpackedValues(records)
+  const values = decompressAll(records)
   try {
     return await toSample(await decodeRecords(format, values, { registry: undefined, maxRows }))
   } catch (error) {
@@ -63,12 +62,12 @@ async function decode(
   }
 }
 
-/** As many as fit into a sample. */
-function unpackedValues(records: SampledRecord[]): Uint8Array[] {
+/** As many as the limit allows. */
+function decompressAll(records: SampledRecord[]): Uint8Array[] {
   const values: Uint8Array[] = []
-  let leftBytes = maxUnpackedBytes
+  let leftBytes = maxDecompressedBytes
   for (const record of records) {
-    const value = unpacked(record, leftBytes)
+    const value = decompressRecord(record, leftBytes)
     if (value === 'too large' || value.length > leftBytes) break
     values.push(value)
     leftBytes -= value.length
@@ -81,10 +80,10 @@ function unpackedValues(records: SampledRecord[]): Uint8Array[] {
   )
 }
 
-/** What the Kinesis Producer Library puts before many records that it makes one of. */
+/** Magic number of records aggregated by the Kinesis Producer Library. */
 const aggregated = Buffer.from('f3899ac2', 'hex')
 
-function unpacked({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array | 'too large' {
+function decompressRecord({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array | 'too large' {
   if (aggregated.equals(data.subarray(0, aggregated.length))) {
     throw undecodable(
       `the record ${sequence} of ${shard} is many that the Kinesis Producer Library has made one of`,

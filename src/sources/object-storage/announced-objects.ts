@@ -1,4 +1,4 @@
-// Objects that messages tell of, on their way to be given: the store is asked for the version of each, in the order of the messages.
+// Looks up the current version of each announced object in the store, in the order of the messages.
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { type Batch, finishedPosition } from '../source.ts'
 import type { HeldMessages } from './held-messages.ts'
@@ -7,15 +7,15 @@ import type { ObjectStore, StoredObject } from './object-store.ts'
 import type { Announced, Intake } from './queue-intake.ts'
 import { begun, isTooLong, objectPartition } from './queued-objects.ts'
 
-/** The store is asked about so many at once. */
+/** Concurrent requests to the store. */
 const maxLookUps = 16
 
 export interface AnnouncedObjects {
   /** Nothing is left to look up or to give. */
   readonly isEmpty: boolean
   readonly hasReady: boolean
-  add(announced: Announced[], refused: Batch[]): void
-  /** Until as many are ready. Rejects when nothing is; what could not be looked up is looked up the next time. */
+  add(announced: Announced[], rejected: Batch[]): void
+  /** Looks up objects until `maxObjects` are ready. Rejects only when nothing is ready; failed lookups are repeated by the next call. */
   lookUp(maxObjects: number, signal: AbortSignal): Promise<void>
   take(maxBatches: number, maxBytes: number): Batch[]
 }
@@ -25,21 +25,21 @@ export function makeAnnouncedObjects(store: ObjectStore, held: HeldMessages, int
   let ready: Batch[] = []
 
   const take = ({ held: message, keys }: Announced, object: StoredObject | undefined): void => {
-    message.unseenCount -= 1
+    message.unresolvedCount -= 1
     const partition = object && objectPartition(object)
-    if (!partition) message.trouble ??= `${told(keys)} does not exist`
-    else if (isTooLong(partition)) message.trouble ??= `${told(keys)} has a name that is too long`
-    // An object without a byte has nothing to load, as in a list.
+    if (!partition) message.problem ??= `${announcedName(keys)} does not exist`
+    else if (isTooLong(partition)) message.problem ??= `${announcedName(keys)} has a name that is too long`
+    // Empty objects have nothing to load and are skipped, as in a list.
     else if (object.sizeBytes > 0) {
       const isNew = held.give(partition, message)
       if (isNew) ready.push({ partition, from: begun, next: finishedPosition, object: givenObject(object, store) })
     }
-    if (message.unseenCount > 0) return
-    const refused = intake.settle(message)
-    if (refused) ready.push(refused)
+    if (message.unresolvedCount > 0) return
+    const rejected = intake.settle(message)
+    if (rejected) ready.push(rejected)
   }
 
-  /** Gives what went wrong with those that could not be looked up. */
+  /** Returns the first failed lookup. */
   const lookUpSome = async (signal: AbortSignal): Promise<PromiseRejectedResult | undefined> => {
     const some = waiting.slice(0, maxLookUps)
     const results = await Promise.allSettled(some.map(({ keys }) => findFirst(store, keys, signal)))
@@ -59,9 +59,9 @@ export function makeAnnouncedObjects(store: ObjectStore, held: HeldMessages, int
     get hasReady() {
       return ready.length > 0
     },
-    add(announced, refused) {
+    add(announced, rejected) {
       waiting.push(...announced)
-      ready.push(...refused)
+      ready.push(...rejected)
     },
     async lookUp(maxObjects, signal) {
       while (waiting.length > 0 && ready.length < maxObjects) {
@@ -78,11 +78,11 @@ export function makeAnnouncedObjects(store: ObjectStore, held: HeldMessages, int
   }
 }
 
-function told([key = '']: string[]): string {
-  return `the object ${excerptOf(key, 200)} that the message tells of`
+function announcedName([key = '']: string[]): string {
+  return `the object ${excerptOf(key, 200)} that the message announces`
 }
 
-/** By the first key that there is an object for. */
+/** The object of the first key that exists. */
 async function findFirst(store: ObjectStore, keys: string[], signal: AbortSignal): Promise<StoredObject | undefined> {
   for (const key of keys) {
     const object = await store.find(key, signal)
@@ -95,7 +95,7 @@ function firstOf(batches: Batch[], maxBatches: number, maxBytes: number): Batch[
   let sizeBytes = 0
   const tooMany = batches.findIndex((batch, index) => {
     const isEnough = index >= maxBatches || (index > 0 && sizeBytes >= maxBytes)
-    sizeBytes += batch.object?.sizeBytes ?? batch.refused?.raw.length ?? 0
+    sizeBytes += batch.object?.sizeBytes ?? batch.rejected?.raw.length ?? 0
     return isEnough
   })
   return tooMany < 0 ? batches : batches.slice(0, tooMany)

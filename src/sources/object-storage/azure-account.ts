@@ -1,16 +1,16 @@
-// An Azure storage account as its connection string describes it: where it is, and what opens it.
+// Azure storage account, parsed from a connection string: endpoint and credentials.
 import { type FailureCode, ProbeFailure } from '../source.ts'
 
 export interface AzureAccount {
   /** Of the blob service, without a slash at its end: `https://name.blob.core.windows.net`. */
   endpoint: string
-  /** Opens everything in the account. */
+  /** Grants access to the whole account. */
   sharedKey?: { accountName: string; accountKey: string }
-  /** A query that opens what it names, without a question mark. */
+  /** Shared access signature: query parameters without the question mark. */
   accessSignature?: string
 }
 
-/** Throws a ProbeFailure of the step `connect`. What is public is read without the keys, even if there are any. */
+/** Throws a ProbeFailure of the step `connect`. A public container is read without keys, even if the string has some. */
 export function azureAccount(connectionString: string, isPublic: boolean): AzureAccount {
   const parts = partsOf(connectionString)
   const { endpoint, query } = blobEndpoint(parts)
@@ -35,7 +35,7 @@ export function azureAccount(connectionString: string, isPublic: boolean): Azure
   return { endpoint, accessSignature }
 }
 
-/** By their names in lower case: some of Azure's own tools do not mind the case. */
+/** By their names in lower case: some of Azure's own tools ignore the case. */
 function partsOf(connectionString: string): Map<string, string> {
   const parts = connectionString.split(';').map((part): [string, string] => {
     const equals = part.indexOf('=')
@@ -53,7 +53,7 @@ function blobEndpoint(parts: Map<string, string>): { endpoint: string; query: st
     throw unusable('not_found', reason, 'copy it again')
   }
   if (parts.has('usedevelopmentstorage')) {
-    const reason = 'UseDevelopmentStorage names no place that Penstock could reach'
+    const reason = 'UseDevelopmentStorage has no address that Penstock can reach'
     throw unusable('not_set_up', reason, 'send AccountName, AccountKey and BlobEndpoint')
   }
   const accountName = parts.get('accountname')
@@ -70,7 +70,7 @@ function blobEndpoint(parts: Map<string, string>): { endpoint: string; query: st
   return { endpoint: `${protocol}://${host}`, query: '' }
 }
 
-/** An account at an address of its own has its name in the path, every other one in the host. */
+/** With a custom endpoint, the account name is the first part of the path; otherwise it is in the host. */
 function accountInUrl(endpoint: string): string {
   const { hostname, pathname } = new URL(endpoint)
   return pathname.split('/')[1] || hostname.split('.')[0]!

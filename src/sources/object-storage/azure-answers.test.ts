@@ -1,4 +1,4 @@
-// What the client of Azure's blobs makes of answers, and of names, that a service in the path of the source does not show.
+// Answers and blob names that the tests with a complete Azure service do not cover.
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -35,7 +35,7 @@ async function storeAt(test: TestContext, answer: RequestListener) {
 
 const xml = { 'content-type': 'application/xml' }
 
-/** To HEAD with a status and a name, to a list with what is given. */
+/** Answers HEAD with a status and an error code, and a list with the given blobs. */
 const unclear =
   (status: number, name: string, list: string, ofList?: { status: number; name: string }): RequestListener =>
   ({ method }, response) => {
@@ -45,7 +45,7 @@ const unclear =
   }
 
 describe('a blob at Azure', () => {
-  it('is read also when it is called as messages of a queue are', async (test) => {
+  it('can be named `messages`', async (test) => {
     const { store } = await storeAt(test, ({ method }, response) => {
       response.writeHead(200, { etag: '"0x1"', 'content-length': 5 }).end(method === 'HEAD' ? undefined : 'hello')
     })
@@ -56,7 +56,7 @@ describe('a blob at Azure', () => {
     }
   })
 
-  it('is never another one, because of its name', async (test) => {
+  it('is never confused with another one because of its name', async (test) => {
     const { store, asked } = await storeAt(test, (_, response) => {
       response.writeHead(200, { etag: '"0x1"', 'content-length': 5 }).end('hello')
     })
@@ -73,7 +73,7 @@ describe('a blob at Azure', () => {
     )
   })
 
-  it('is missing when the service says so, or says nothing and does not list it', async (test) => {
+  it('is missing when the service reports that, or has no error code and does not list it', async (test) => {
     const named = await storeAt(test, unclear(404, 'BlobNotFound', ''))
     assert.equal(await named.store.find('a', signal), undefined)
     assert.equal(named.asked().length, 1)
@@ -91,7 +91,7 @@ describe('a blob at Azure', () => {
     assert.deepEqual(tooLong.asked(), [])
   })
 
-  it('is not missing when more than the blob is', async (test) => {
+  it('is not missing when the container is missing', async (test) => {
     for (const [status, name, code] of [
       [404, 'ContainerNotFound', 'not_found'],
       [400, 'InvalidResourceName', 'not_found'],
@@ -107,7 +107,7 @@ describe('a blob at Azure', () => {
     await assert.rejects(proxy.store.open(stored('a'), signal), { name: 'ProbeFailure', code: 'protocol_mismatch' })
   })
 
-  it('that is archived is told apart from what is wrong with others, too', async (test) => {
+  it('that is archived is a failure of this blob only', async (test) => {
     const failing = async (name: string): Promise<unknown> => {
       const { store } = await storeAt(test, (_, response) => {
         response.writeHead(409, { 'x-ms-error-code': name }).end()

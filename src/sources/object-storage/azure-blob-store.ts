@@ -1,5 +1,5 @@
-// A container of blobs at Azure, or of something that speaks as Azure does. Lists go on by marks that only the service can read.
-// They are kept: without one, a list begins with the first blob, however far we are.
+// A container of Azure Blob Storage or of a compatible service. A list continues with an opaque continuation token.
+// Tokens are kept: without one, a list starts at the first blob of the prefix.
 import { addAbortSignal, type Readable } from 'node:stream'
 import {
   AnonymousCredential,
@@ -10,9 +10,9 @@ import {
   StorageSharedKeyCredential,
 } from '@azure/storage-blob'
 import { excerptOf } from '../../formats/decode/decode.ts'
-import { egressAgent } from '../../lib/egress-http.ts'
+import { egressAgent } from '../../lib/egress-agent.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { type AzureAttempt, type AzureTarget, azureFailure, unclearAnswer } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
 import type { ContainerLocation } from './object-location.ts'
@@ -30,23 +30,23 @@ import {
 import { firstBytes, wholeObject } from './whole-object.ts'
 
 const connectMs = 10_000
-/** Most that the name of a blob may have. */
+/** Limit of Azure for the name of a blob. */
 const maxNameCharacters = 1_024
 const maxListed = 1_000
 
 export function openAzureStore(
-  place: ContainerLocation,
+  location: ContainerLocation,
   context: SourceContext,
-  surroundings: SourceAccess,
+  options: SourceAccess,
 ): ObjectStore {
   const closing = new AbortController()
-  const agent = egressAgent(surroundings.egress, place.account.endpoint.startsWith('https:') ? 'https' : 'http', {
+  const agent = egressAgent(options.egress, location.account.endpoint.startsWith('https:') ? 'https' : 'http', {
     timeoutMs: connectMs,
-    signal: AbortSignal.any([surroundings.signal, closing.signal]),
+    signal: AbortSignal.any([options.signal, closing.signal]),
     tls: trustWith(context.caCertificates),
-    // Each object that is being read holds one, and as many may be read at once as a pipe can be told to.
+    // No limit on connections: each object that is being read holds one.
   })
-  const container = makeClient(place, agent)
+  const container = makeClient(location, agent)
   const list = makeList(container, maxListed)
 
   const attempt = async <Result>(
@@ -56,8 +56,8 @@ export function openAzureStore(
     try {
       return await ask()
     } catch (error) {
-      const about: AzureTarget = key === undefined ? { kind: 'container', place } : { kind: 'blob', place, key }
-      throw azureFailure(error, { step, about, signal })
+      const target: AzureTarget = key === undefined ? { kind: 'container', location } : { kind: 'blob', location, key }
+      throw azureFailure(error, { step, target, signal })
     }
   }
 
@@ -72,7 +72,7 @@ export function openAzureStore(
           ask().catch((error: unknown) => unclearAnswer(error) ?? Promise.reject(error)),
         )
         if (typeof found === 'string') {
-          // Its errors have names: what is wrong with more than this blob shows.
+          // Errors of a list have codes: this request fails when more than this blob is affected.
           const confirm = () => makeList(container, 1)(key, undefined, signal)
           const { objects } = await attempt({ step: 'describe', signal }, confirm)
           return found === 'missing' ? objects.find((object) => object.key === key) : undefined
@@ -120,7 +120,7 @@ function makeClient({ account, container }: ContainerLocation, agent: ReturnType
   return new ContainerClient(`${endpoint}/${encodeURIComponent(container)}${query}`, pipeline)
 }
 
-/** No bytes are asked for twice: whoever reads begins anew. */
+/** Without retries of the client: the caller starts the read again. */
 async function download(
   container: ContainerClient,
   key: string,
@@ -129,7 +129,7 @@ async function download(
   sizeBytes: number | undefined,
   abortSignal: AbortSignal,
 ): Promise<Readable> {
-  if (hasDotSegment(key)) throw unspeakable(key)
+  if (hasDotSegment(key)) throw unaddressable(key)
   const ifMatch = quotedEtag(etag)
   const conditions = ifMatch === undefined ? {} : { ifMatch }
   const { readableStreamBody } = await container
@@ -139,8 +139,8 @@ async function download(
   return readableStreamBody as Readable
 }
 
-/** Whoever asks for it by its name asks for another blob, maybe of another container. */
-function unspeakable(key: string): ObjectUnavailable {
+/** In a URL, the name would resolve to another blob, possibly in another container. */
+function unaddressable(key: string): ObjectUnavailable {
   return new ObjectUnavailable({
     step: 'read',
     code: 'not_set_up',
@@ -150,42 +150,42 @@ function unspeakable(key: string): ObjectUnavailable {
   })
 }
 
-interface Mark {
-  /** The last key before it. */
+interface ContinuationPoint {
+  /** The last key of the page before. */
   after: string
-  text: string
+  token: string
 }
 
 function makeList(container: ContainerClient, maxPageSize: number): ObjectStore['list'] {
-  let known: { prefix: string; marks: Mark[] } = { prefix: '', marks: [] }
+  let known: { prefix: string; points: ContinuationPoint[] } = { prefix: '', points: [] }
   return async (prefix, after, abortSignal) => {
-    if (known.prefix !== prefix) known = { prefix, marks: [] }
-    const { marks } = known
-    const start = after === undefined ? -1 : marks.findLastIndex((mark) => compareKeys(mark.after, after) <= 0)
-    // Whoever lists goes forward: nobody will ask for what is before this mark.
-    marks.splice(0, start)
-    let mark = start < 0 ? undefined : marks[0]?.text
+    if (known.prefix !== prefix) known = { prefix, points: [] }
+    const { points } = known
+    const start = after === undefined ? -1 : points.findLastIndex((point) => compareKeys(point.after, after) <= 0)
+    // Lists only move forward: earlier tokens are not needed again.
+    points.splice(0, start)
+    let token = start < 0 ? undefined : points[0]?.token
     for (let emptyPages = 0; emptyPages <= maxEmptyPages; emptyPages++) {
       const options = { abortSignal, prefix, responseFormat: StorageResponseFormat.Xml }
-      const { segment, continuationToken: next } = await loadPage(container, options, maxPageSize, mark)
+      const { segment, continuationToken: next } = await loadPage(container, options, maxPageSize, token)
       const listed = segment.blobItems.map(({ name, properties }): StoredObject => {
         const { contentLength: sizeBytes = 0, etag, lastModified: modifiedAt } = properties
         return { key: name, sizeBytes, etag: bareEtag(etag), modifiedAt }
       })
       const last = listed.at(-1)?.key
-      if (next && last !== undefined) remember(marks, { after: last, text: next })
+      if (next && last !== undefined) remember(points, { after: last, token: next })
       const objects = listed.filter(({ key }) => after === undefined || compareKeys(key, after) > 0)
       if (objects.length > 0 || !next) return { objects, isLast: !next }
-      mark = next
+      token = next
     }
     throw new Error('a list without an end')
   }
 }
 
-/** In their order. */
-function remember(marks: Mark[], mark: Mark): void {
-  const last = marks.at(-1)
-  if (last === undefined || compareKeys(last.after, mark.after) < 0) marks.push(mark)
+/** Keeps tokens in the order of keys. */
+function remember(points: ContinuationPoint[], point: ContinuationPoint): void {
+  const last = points.at(-1)
+  if (last === undefined || compareKeys(last.after, point.after) < 0) points.push(point)
 }
 
 type ListOptions = Parameters<ContainerClient['listBlobsFlat']>[0]
@@ -194,10 +194,10 @@ async function loadPage(
   container: ContainerClient,
   options: ListOptions,
   maxPageSize: number,
-  mark: string | undefined,
+  token: string | undefined,
 ) {
   const pages = container.listBlobsFlat(options)
-  const settings = { maxPageSize, ...(mark !== undefined && { continuationToken: mark }) }
+  const settings = { maxPageSize, ...(token !== undefined && { continuationToken: token }) }
   const { value, done } = await pages.byPage(settings).next()
   if (done || !value?.segment) throw new Error('not a list')
   return value

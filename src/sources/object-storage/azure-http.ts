@@ -1,5 +1,5 @@
-// How the client of Azure speaks HTTP: through the egress, to the host of its account and to no other, whatever the environment
-// says of proxies and whatever the service says of redirects.
+// HTTP client for Azure's SDK: uses the egress and connects only to the host of the account. Ignores proxy settings of the
+// environment and redirects of the service.
 import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { HttpHeaders, HttpOperationResponse, IHttpClient, WebResource } from '@azure/storage-blob'
@@ -7,14 +7,14 @@ import { EgressError } from '../../lib/egress.ts'
 import { slimList } from './azure-list.ts'
 import { maxMessagesBytes, slimMessages } from './azure-messages.ts'
 
-/** How long the service may be silent. */
+/** Maximum time without data from the service. */
 const idleMs = 30_000
 /** 1,000 blobs with names of 1,024 characters fit. */
 const maxListBytes = 4_000_000
-/** An error, which has no more than a message. */
+/** For errors, which have only a message. */
 const maxTextBytes = 64 * 1024
 
-/** Rejects with an EgressError when there is no answer. Only a queue has messages: a blob may be called like them. */
+/** Rejects with an EgressError when there is no answer. `service`: a blob may be named `messages` as well. */
 export function azureHttpClient(agent: Agent, endpoint: string, service: 'blobs' | 'queue'): IHttpClient {
   const { origin } = new URL(endpoint)
   return {
@@ -31,7 +31,7 @@ export function azureHttpClient(agent: Agent, endpoint: string, service: 'blobs'
       if (isList) return { ...answer, bodyAsText: slimList(await textOf(response, maxListBytes)) }
       if (isMessages) return { ...answer, bodyAsText: slimMessages(await textOf(response, maxMessagesBytes)) }
       if (!isStream) return { ...answer, bodyAsText: await textOf(response, maxTextBytes) }
-      // From here on, silence may mean that whoever reads takes their time.
+      // From here on, a slow reader may be the cause of a pause.
       response.setTimeout(0)
       return { ...answer, readableStreamBody: response }
     },
@@ -53,12 +53,12 @@ function answerTo(request: WebResource, url: URL, agent: Agent): Promise<Incomin
     sent.setTimeout(idleMs, giveUp)
     abortSignal?.addEventListener('abort', giveUp)
     if (abortSignal?.aborted) giveUp()
-    // Nothing that is asked has a body.
+    // No request has a body.
     sent.end()
   })
 }
 
-/** Without `location`, so that nothing follows it. */
+/** Without `location`, so that the SDK follows no redirect. */
 function headersOf(request: WebResource, { headers: received }: IncomingMessage): HttpHeaders {
   const headers = request.headers.clone()
   for (const name of headers.headerNames()) headers.remove(name)

@@ -8,7 +8,7 @@ const blobOf = (name: string, more = '') =>
   `<Blob><Name>${name}</Name><Properties><Etag>0x1</Etag><Content-Length>7</Content-Length>${more}</Properties><OrMetadata /></Blob>`
 
 describe('a list of Azure', () => {
-  it('keeps what is read of it', () => {
+  it('keeps the used fields', () => {
     const date = 'Mon, 01 Jan 2024 00:00:00 GMT'
     const encoded = '<Blob><Name Encoded="true">a%EF%BF%BE</Name></Blob>'
     const blobs = `${blobOf('a&amp;b', `<Last-Modified>${date}</Last-Modified><BlobType>BlockBlob</BlobType>`)}${encoded}`
@@ -20,17 +20,17 @@ describe('a list of Azure', () => {
     )
   })
 
-  it('is without what only takes time', () => {
+  it('loses unused fields', () => {
     const slim = slimList(listOf(blobOf('a', '<OrMetadata>xxx</OrMetadata><?pi?>'.repeat(10_000))))
     assert.ok(slim.length < 300, slim)
   })
 
-  it('has no more blobs than Azure gives', () => {
+  it('is limited to the page size of Azure', () => {
     assert.equal(slimList(listOf('<Blob>'.repeat(5_001))), '')
     assert.notEqual(slimList(listOf(blobOf('a').repeat(5_000))), '')
   })
 
-  it('is not made of anything else', () => {
+  it('is empty for other XML', () => {
     assert.equal(slimList('<html><Blobs></Blobs></html>'), '')
     assert.equal(slimList(''), '')
   })

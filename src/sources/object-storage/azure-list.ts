@@ -1,9 +1,9 @@
-// What Azure lists, cut down to what is read of it before its client sees it: the client takes a microsecond for each character
-// of some fields, and of others time by their square. Whoever answers decides what is in a list; this process serves everybody.
+// Removes unused parts of Azure lists before the SDK parses them: it takes a microsecond per character of some fields, and
+// quadratic time for others. Lists are untrusted, and this process serves all organizations.
 
 import { elementText } from './azure-xml.ts'
 
-/** Most that Azure ever gives in a page. */
+/** Page limit of Azure. */
 const maxBlobs = 5_000
 const maxNameCharacters = 8_192
 /** Of a property. */
@@ -22,7 +22,7 @@ export function slimList(xml: string): string {
 }
 
 function slimBlob(blob: string): string {
-  // With the attribute, which is false where it is absent, the client does not look at the name character by character.
+  // With the attribute (default: false), the client does not check each character of the name.
   const [, isEncoded = 'false', name = ''] = /<Name(?: Encoded="(true|false)")?>([^<]+)<\/Name>/.exec(blob) ?? []
   const values = properties.map((property) => {
     const value = elementText(blob, property, maxCharacters)

@@ -9,8 +9,8 @@ const listOf = (...messages: string[]) =>
   `<?xml version="1.0"?><QueueMessagesList>${messages.join('')}</QueueMessagesList>`
 const textIn = (xml: string) => textOf(/<MessageText>(.*)<\/MessageText>/.exec(xml)?.[1] ?? '')
 
-describe('messages of Azure before its client sees them', () => {
-  it('have what is read of them, and nothing else', () => {
+describe('Azure messages before the SDK parses them', () => {
+  it('have only the used fields', () => {
     const slim = slimMessages(listOf(messageOf('hello')))
     assert.match(
       slim,
@@ -20,7 +20,7 @@ describe('messages of Azure before its client sees them', () => {
     assert.equal(textIn(slim), 'hello')
   })
 
-  it('have their texts as they were written', () => {
+  it('keep their texts', () => {
     for (const [escaped, text] of [
       ['&lt;a b=&quot;c&quot;&gt; &amp;amp; &apos;', `<a b="c"> &amp; '`],
       ['&#xD;&#10;&#x1F600;ü', '\r\n😀ü'],
@@ -32,13 +32,13 @@ describe('messages of Azure before its client sees them', () => {
     }
   })
 
-  it('are none when there are too many, or when something else answers', () => {
+  it('are empty when there are too many, or for other XML', () => {
     assert.equal(slimMessages('<html></html>'), '')
     assert.equal(slimMessages(listOf(...Array.from({ length: maxMessages + 1 }, () => messageOf('a')))), '')
     assert.equal(slimMessages(listOf()), '<QueueMessagesList></QueueMessagesList>')
   })
 
-  it('are read quickly, whatever is in them', () => {
+  it('are parsed quickly for any content', () => {
     for (const character of ['&quot;', '&#x41;', '&']) {
       const startedAtMs = performance.now()
       const messages = Array.from({ length: maxMessages }, () => messageOf(character.repeat(65_536)))

@@ -1,18 +1,18 @@
-// Messages of Azure's queues, cut down to what is read of them before its client sees them: the client takes its time for each
-// character of a text, and more for each that is escaped. Whoever answers decides what is in an answer; this process serves everybody.
+// Removes unused parts of Azure queue messages before the SDK parses them: it is slow for each character of a text, and slower for
+// each escaped one. Answers are untrusted, and this process serves all organizations.
 
 import { elementText } from './azure-xml.ts'
 
-/** Most that is asked for at once. */
+/** Per request. */
 export const maxMessages = 16
-/** Of 64 KiB each, also when every character is escaped. */
+/** For messages of 64 KiB with every character escaped. */
 export const maxMessagesBytes = 8_000_000
 
 /** Of a field. */
 const maxCharacters = 1_000
 const fields = ['MessageId', 'PopReceipt', 'DequeueCount']
 
-/** Texts are base64 of what they were: `textOf` gives them back. Empty when these are no messages. */
+/** Texts are encoded as base64; `textOf` decodes them. Empty when the XML is not a list of messages. */
 export function slimMessages(xml: string): string {
   const [head = '', ...rest] = xml.split('<QueueMessage>', maxMessages + 2)
   if (!head.includes('<QueueMessagesList') || rest.length > maxMessages) return ''
@@ -43,10 +43,10 @@ const names: [escaped: string, character: string][] = [
   ['&#xA;', '\n'],
   ['&#x26;', '&amp;'],
   ['&#38;', '&amp;'],
-  // The last one: what it leaves is not escaped any more.
+  // Must be last: its result is not unescaped again.
   ['&amp;', '&'],
 ]
-/** Who writes more of them by their numbers tells of no object. */
+/** With more numeric references, the message is not a notification. */
 const maxNumbers = 10_000
 
 function unescaped(text: string): string {
@@ -57,6 +57,6 @@ function unescaped(text: string): string {
 
 function characterOf(escaped: string, number: string): string {
   const code = Number(/^x/i.test(number) ? `0${number}` : number)
-  // Not what would begin another one.
+  // Not `&`, which would start another reference.
   return code <= 0x10ffff && code !== 0x26 ? String.fromCodePoint(code) : escaped
 }

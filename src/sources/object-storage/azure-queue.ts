@@ -1,4 +1,4 @@
-// A queue of Azure's Queue Storage, or of something that speaks as it does. It does not wait for messages: whoever waits asks again.
+// A queue of Azure Queue Storage or of a compatible service. The service has no long polling, so an empty queue is polled.
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   AnonymousCredential,
@@ -7,9 +7,9 @@ import {
   StorageRetryPolicyType,
   StorageSharedKeyCredential,
 } from '@azure/storage-queue'
-import { egressAgent } from '../../lib/egress-http.ts'
+import { egressAgent } from '../../lib/egress-agent.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import type { AzureAccount } from './azure-account.ts'
 import { azureFailure, readAzureError } from './azure-failure.ts'
 import { azureHttpClient } from './azure-http.ts'
@@ -18,36 +18,36 @@ import { type MessageHandle, type MessageQueue, type QueueMessage, secondsOf } f
 import type { QueueLocation } from './queue-location.ts'
 
 const connectMs = 10_000
-/** How often an empty queue is asked. */
+/** Poll interval of an empty queue. */
 const askEveryMs = 1_000
 /** Seven days. */
 const maxHoldSeconds = 604_800
-/** Messages are extended and removed one by one, so many at once. */
+/** Concurrent requests: messages are extended and removed one by one. */
 const maxAtOnce = 8
 
 export function openAzureQueue(
-  place: QueueLocation,
+  location: QueueLocation,
   account: AzureAccount,
   context: SourceContext,
-  surroundings: SourceAccess,
+  options: SourceAccess,
 ): MessageQueue {
   const closing = new AbortController()
-  const agent = egressAgent(surroundings.egress, place.endpoint.startsWith('https:') ? 'https' : 'http', {
+  const agent = egressAgent(options.egress, location.endpoint.startsWith('https:') ? 'https' : 'http', {
     timeoutMs: connectMs,
-    signal: AbortSignal.any([surroundings.signal, closing.signal]),
+    signal: AbortSignal.any([options.signal, closing.signal]),
     tls: trustWith(context.caCertificates),
   })
-  const client = makeClient(place, account, agent)
+  const client = makeClient(location, account, agent)
 
   const attempt = async <Result>(action: string, signal: AbortSignal, ask: () => Promise<Result>): Promise<Result> => {
     try {
       return await ask()
     } catch (error) {
-      throw azureFailure(error, { step: 'describe', about: { kind: 'queue', place, action }, signal })
+      throw azureFailure(error, { step: 'describe', target: { kind: 'queue', location, action }, signal })
     }
   }
 
-  /** Those that somebody else has received meanwhile, or that are gone, are not ours. */
+  /** Ignores messages that another consumer has received or that were deleted. */
   const eachOf = async (
     messages: MessageHandle[],
     action: string,
@@ -59,7 +59,7 @@ export function openAzureQueue(
       for (const message of left) {
         await attempt(action, signal, () =>
           ask(message).catch((error: unknown) => {
-            if (!notOurs.includes(readAzureError(error).name)) throw error
+            if (!lostMessageCodes.includes(readAzureError(error).name)) throw error
           }),
         )
       }
@@ -70,7 +70,7 @@ export function openAzureQueue(
   const count = async (abortSignal: AbortSignal): Promise<number> =>
     attempt('read the properties of', abortSignal, async () => {
       const { approximateMessagesCount } = await client.getProperties({ abortSignal })
-      // The client takes any answer that is no error for a queue.
+      // The client accepts any successful answer as that of a queue.
       if (approximateMessagesCount === undefined || Number.isNaN(approximateMessagesCount))
         throw new Error('not a queue')
       return approximateMessagesCount
@@ -129,7 +129,7 @@ export function openAzureQueue(
   }
 }
 
-const notOurs = ['MessageNotFound', 'PopReceiptMismatch']
+const lostMessageCodes = ['MessageNotFound', 'PopReceiptMismatch']
 
 function makeClient(
   { url, endpoint }: QueueLocation,

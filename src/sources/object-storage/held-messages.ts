@@ -1,50 +1,50 @@
-// The messages of a queue that a reader has, until everything that they tell of is durable. Nobody else gets a message while it is
-// held. Should that fail, somebody else gets it too: which of them loads the object is decided elsewhere.
+// Holds messages of a queue until all objects that they announce are durable, by extending their visibility timeout. If that
+// fails, another reader receives the message too. Claims then decide which of them loads the object.
 import type { MessageHandle, MessageQueue } from './message-queue.ts'
 
 export interface HoldTimes {
-  /** How long a message is out of sight of others each time. */
+  /** Visibility timeout of each extension. */
   holdMs: number
   extendEveryMs: number
 }
 
 export interface HeldMessage {
   readonly message: MessageHandle
-  /** What it says, where that may have to be kept. */
+  /** Its text, if it may have to be kept as a rejected row. */
   readonly text: string | undefined
-  /** What it tells of that nobody has looked at yet. */
-  unseenCount: number
-  /** What is wrong with the first object that it tells of and that cannot be given. */
-  trouble: string | undefined
-  /** What was given because of it and is not durable yet. */
+  /** Announced objects that have not been looked up yet. */
+  unresolvedCount: number
+  /** Why the first object that cannot be loaded is rejected. */
+  problem: string | undefined
+  /** Partitions of this message that are not durable yet. */
   readonly partitions: Set<string>
 }
 
 export interface HeldMessages {
-  /** Undefined when it is held already: the queue has given it once more. */
-  hold(message: MessageHandle, unseenCount: number, text: string | undefined): HeldMessage | undefined
-  /** It is not held any longer, and will be given again. What was given because of it goes on without it. */
-  letGo(held: HeldMessage): void
-  /** The partition is to be durable before the message is removed. False when it was given before, and still is being loaded. */
+  /** Undefined when it is already held and was delivered again. */
+  hold(message: MessageHandle, unresolvedCount: number, text: string | undefined): HeldMessage | undefined
+  /** Stops holding the message, so that it is delivered again. Its partitions continue without it. */
+  release(held: HeldMessage): void
+  /** The partition must be durable before the message is removed. False when the partition is already being loaded. */
   give(partition: string, held?: HeldMessage): boolean
   /** The partitions are durable. */
   finish(partitions: string[]): void
-  /** Removes what has nothing left to wait for. */
+  /** Deletes messages whose partitions are all durable. */
   removeDone(signal: AbortSignal): Promise<void>
   readonly count: number
-  /** How many were let go and are to come again, here or elsewhere. */
-  readonly leftCount: number
-  /** Others may have all of them at once. Nothing is held any more. */
+  /** Messages that were released and will be delivered again, to this or another reader. */
+  readonly releasedCount: number
+  /** Makes all held messages visible to other readers immediately. */
   giveBack(signal: AbortSignal): Promise<void>
   close(): void
 }
 
 export function holdMessages(queue: MessageQueue, { holdMs, extendEveryMs }: HoldTimes): HeldMessages {
   const messages = new Map<string, HeldMessage>()
-  /** By what is being loaded. */
+  /** Messages by the partition that is being loaded. */
   const holders = new Map<string, Set<HeldMessage>>()
-  /** Until when, by the id of the message: another reader may be the one that gets it, or it is gone. */
-  const left = new Map<string, number>()
+  /** Expiry by message id: another reader may have received the message. */
+  const released = new Map<string, number>()
   const closing = new AbortController()
   let extending: Promise<void> | undefined
 
@@ -58,32 +58,32 @@ export function holdMessages(queue: MessageQueue, { holdMs, extendEveryMs }: Hol
     })
   }, extendEveryMs).unref()
 
-  const forgetLeft = (): void => {
+  const forgetReleased = (): void => {
     const nowMs = performance.now()
-    for (const [id, untilMs] of left) {
+    for (const [id, untilMs] of released) {
       if (untilMs > nowMs) return
-      left.delete(id)
+      released.delete(id)
     }
   }
 
   return {
-    hold({ id, receivedCount, receipt }, unseenCount, text) {
-      left.delete(id)
+    hold({ id, receivedCount, receipt }, unresolvedCount, text) {
+      released.delete(id)
       const known = messages.get(id)
       if (known) {
         known.message.receipt = receipt
         return undefined
       }
       const message = { id, receivedCount, receipt }
-      const held = { message, text, unseenCount, trouble: undefined, partitions: new Set<string>() }
+      const held = { message, text, unresolvedCount, problem: undefined, partitions: new Set<string>() }
       messages.set(id, held)
       return held
     },
 
-    letGo(held) {
+    release(held) {
       messages.delete(held.message.id)
-      forgetLeft()
-      left.set(held.message.id, performance.now() + 2 * holdMs)
+      forgetReleased()
+      released.set(held.message.id, performance.now() + 2 * holdMs)
       for (const partition of held.partitions) holders.get(partition)?.delete(held)
       held.partitions.clear()
     },
@@ -107,10 +107,10 @@ export function holdMessages(queue: MessageQueue, { holdMs, extendEveryMs }: Hol
     },
 
     async removeDone(signal) {
-      // Some queues give another receipt with every extension.
+      // Some queues return a new receipt with every extension.
       await extending
       const done = [...messages.values()].filter(
-        ({ unseenCount, partitions }) => unseenCount === 0 && partitions.size === 0,
+        ({ unresolvedCount, partitions }) => unresolvedCount === 0 && partitions.size === 0,
       )
       if (done.length === 0) return
       for (const { message } of done) messages.delete(message.id)
@@ -124,9 +124,9 @@ export function holdMessages(queue: MessageQueue, { holdMs, extendEveryMs }: Hol
       return messages.size
     },
 
-    get leftCount() {
-      forgetLeft()
-      return left.size
+    get releasedCount() {
+      forgetReleased()
+      return released.size
     },
 
     async giveBack(signal) {

@@ -1,5 +1,5 @@
-// What is in the store before a queue tells of anything: all that one reader has to list, as partitions like those of the queue. How
-// far the list has come is a position of its own, the same that a reader without a queue has.
+// Initial load of a source with a queue: lists existing objects and returns them as the same partitions that the queue uses.
+// The progress of the list is a position of its own, in the format of a reader without a queue.
 
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { type Batch, finishedPosition, type Positions, type ReadLimits } from '../source.ts'
@@ -14,21 +14,21 @@ export interface ListingParts {
   store: ObjectStore
   pattern: ObjectPattern
   positions: Record<string, string>
-  share: ObjectAssignment
+  assignment: ObjectAssignment
 }
 
 export interface InitialListing {
-  /** Everything has been given. */
+  /** All objects have been returned. */
   readonly isDone: boolean
   next(limits: Pick<ReadLimits, 'maxRecords' | 'maxBytes'>, signal: AbortSignal): Promise<Batch[]>
-  /** How many are left to give; undefined as long as nobody knows. */
+  /** Objects that have not been returned; undefined: unknown. */
   waitingCount(): number | undefined
 }
 
-export function makeInitialListing({ store, pattern, positions, share }: ListingParts): InitialListing {
-  const partition = partitionOf(share)
-  let isDone = isListingDone(share, positions)
-  const listed = makeObjectQueue({ store, pattern, positions, share, until: undefined })
+export function makeInitialListing({ store, pattern, positions, assignment }: ListingParts): InitialListing {
+  const partition = partitionOf(assignment)
+  let isDone = isListingDone(assignment, positions)
+  const listed = makeObjectQueue({ store, pattern, positions, assignment, until: undefined })
 
   return {
     get isDone() {
@@ -40,7 +40,7 @@ export function makeInitialListing({ store, pattern, positions, share }: Listing
       let sizeBytes = 0
       while (!isDone && batches.length < maxRecords && (batches.length === 0 || sizeBytes < maxBytes)) {
         const object = await listed.take(signal).catch((error: unknown) => {
-          // What was taken is to be given: nothing would give it again.
+          // Objects that were already taken must be returned: no other read would return them.
           if (batches.length === 0) throw error
           return 'later' as const
         })
@@ -63,13 +63,13 @@ export function makeInitialListing({ store, pattern, positions, share }: Listing
   }
 }
 
-export function isListingDone(share: ObjectAssignment, positions: Positions): boolean {
-  const { doneUpTo } = progressOf(share, positions)
+export function isListingDone(assignment: ObjectAssignment, positions: Positions): boolean {
+  const { doneUpTo } = progressOf(assignment, positions)
   const end = keyOf(endOfListing) ?? ''
   return doneUpTo !== undefined && compareKeys(doneUpTo, end) >= 0
 }
 
-/** What cannot be claimed by its name is told like a message that leads nowhere. */
+/** An object whose name is too long to be claimed is rejected, like an unusable message. */
 function batchOf(object: StoredObject, store: ObjectStore): Batch {
   const range = { from: begun, next: finishedPosition }
   const name = objectPartition(object)
@@ -77,6 +77,6 @@ function batchOf(object: StoredObject, store: ObjectStore): Batch {
   const { key, etag } = object
   const shown = `the object ${excerptOf(key, 200)}`
   const raw = Buffer.from(JSON.stringify({ key, etag }))
-  const refused = { position: shown, raw, reason: `${shown} has a name that is too long` }
-  return { partition: messagePartition(name), ...range, refused }
+  const rejected = { position: shown, raw, reason: `${shown} has a name that is too long` }
+  return { partition: messagePartition(name), ...range, rejected }
 }

@@ -1,12 +1,12 @@
-// What the source asks of a queue that tells of new objects, whoever's it is. All of it rejects with a ProbeFailure, and gives up
-// when the signal is aborted.
+// Contract of a message queue that announces new objects. All methods reject with a ProbeFailure and stop when the signal is
+// aborted.
 
-/** What a message is known by, without what it says. */
+/** Identity of a message, without its text. */
 export interface MessageHandle {
   readonly id: string
-  /** This time included. */
+  /** Including this delivery. */
   readonly receivedCount: number
-  /** What the queue wants to see of whoever received it last. Some queues give another one whenever it is held for longer. */
+  /** Required to extend or delete the message. Some queues return a new one with every extension. */
   receipt: string
 }
 
@@ -17,27 +17,27 @@ export interface QueueMessage extends MessageHandle {
 export interface Receiving {
   /** How long to wait for the first message. */
   waitMs: number
-  /** How long nobody else gets what is received. */
+  /** Visibility timeout of the received messages. */
   holdMs: number
 }
 
 export interface MessageQueue {
-  /** Up to as many as the queue gives at once; an empty list when there are none. */
+  /** One batch of messages; an empty list when there are no messages. */
   receive(receiving: Receiving, signal: AbortSignal): Promise<QueueMessage[]>
-  /** From now on nobody else gets them for this long; with 0 anybody does. Messages that are not ours any more are left out without a word. */
+  /** Sets the visibility timeout, starting now; 0 makes them visible. Ignores messages that another consumer holds. */
   extend(messages: MessageHandle[], holdMs: number, signal: AbortSignal): Promise<void>
-  /** For good. Messages that are not ours any more are left out without a word. */
+  /** Deletes messages. Ignores messages that another consumer holds. */
   remove(messages: MessageHandle[], signal: AbortSignal): Promise<void>
-  /** How many there are, about. */
+  /** Approximate number of messages. */
   count(signal: AbortSignal): Promise<number>
-  /** Whether those that somebody holds are among them. */
+  /** Whether `count` includes messages that a consumer holds. */
   readonly countsHeld: boolean
-  /** Whether it is there, and is ours to read. */
+  /** Checks that the queue exists and can be read. */
   describe(signal: AbortSignal): Promise<void>
   close(): void
 }
 
-/** Queues wait in whole seconds, and tell less when they do not wait at all. */
+/** In whole seconds, rounded up: a receive that does not wait may miss messages. */
 export function secondsOf(durationMs: number, mostSeconds: number): number {
   return Math.min(Math.ceil(durationMs / 1000), mostSeconds)
 }

@@ -1,5 +1,4 @@
-// Where the store of a source and its queue are reached, and whether they may be: what crosses the network in the clear needs the
-// operator's word.
+// Network address of a store or queue. Connections without TLS need the permission of the operator.
 import { EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
@@ -11,27 +10,27 @@ const connectMs = 10_000
 
 export interface Address {
   url: URL
-  /** As the user knows it. */
+  /** For messages to the user. */
   shown: string
   field: string
-  /** The operator has put it there. */
-  isOperators: boolean
+  /** Configured by the operator. */
+  isOperatorSet: boolean
 }
 
-export function addressOf(place: ObjectLocation, context: SourceContext): Address {
-  if (place.kind === 'azure') {
-    const url = new URL(place.account.endpoint)
-    return { url, shown: url.host, field: 'connectionString', isOperators: false }
+export function addressOf(location: ObjectLocation, context: SourceContext): Address {
+  if (location.kind === 'azure') {
+    const url = new URL(location.account.endpoint)
+    return { url, shown: url.host, field: 'connectionString', isOperatorSet: false }
   }
-  const { endpoint, bucket, isPathStyle, vendor } = place
+  const { endpoint, bucket, isPathStyle, vendor } = location
   const url = new URL(endpoint)
   if (!isPathStyle) url.hostname = `${bucket}.${url.hostname}`
-  const elsewhere = operatorsEndpoint(vendor, context)
-  const isOperators = elsewhere !== undefined
-  return { url: isOperators ? new URL(elsewhere) : url, shown: url.host, field: 'url', isOperators }
+  const endpointOverride = operatorsEndpoint(vendor, context)
+  const isOperatorSet = endpointOverride !== undefined
+  return { url: isOperatorSet ? new URL(endpointOverride) : url, shown: url.host, field: 'url', isOperatorSet }
 }
 
-/** By a connection of its own: whether there is anything at the other end is then known before anything is said to it. */
+/** Opens and closes a connection, so that network errors are detected before the first request. */
 export async function reach(address: Address, context: SourceContext, options: ProbeOptions): Promise<void> {
   const { egress, signal, begin } = options
   const { url, shown, field } = address
@@ -53,7 +52,7 @@ export async function reach(address: Address, context: SourceContext, options: P
   else refusePlaintext(address, context, begin)
 }
 
-/** An authority cannot be sent with this kind of source: the operator has those beyond what everyone trusts. */
+/** This kind of source has no caCertificate: only the operator can add an authority. */
 function notReached(failure: ProbeFailure): ProbeFailure {
   if (failure.code !== 'certificate_untrusted') return failure
   const remedy = 'use a certificate that everyone trusts, or have the operator of Penstock add its authority'
@@ -61,8 +60,8 @@ function notReached(failure: ProbeFailure): ProbeFailure {
 }
 
 export function refusePlaintext(address: Address, context: SourceContext, begin?: ProbeOptions['begin']): void {
-  const { url, shown, field, isOperators } = address
-  if (url.protocol === 'https:' || isOperators || context.allowPlaintext) return
+  const { url, shown, field, isOperatorSet } = address
+  if (url.protocol === 'https:' || isOperatorSet || context.allowPlaintext) return
   begin?.('tls')
   throw new ProbeFailure({
     step: 'tls',

@@ -1,6 +1,6 @@
-// How the objects of a store are divided among readers, and which of them are done. Every reader has the keys of its share as one
-// partition. The number of readers changes over time, and each number has positions of its own: an object is done when the
-// position of the share that it falls to is at or behind it, in any of the divisions that there ever were.
+// Assignment of objects to readers, and which objects are done. The keys of one assignment are one partition. Each number of
+// readers has its own positions: an object is done when the position of its assignment, for any number of readers, is at or
+// after its key.
 import { hashOf } from '../assignment.ts'
 import type { Assignment, Positions } from '../source.ts'
 import { compareKeys, type StoredObject } from './object-store.ts'
@@ -11,13 +11,13 @@ export function partitionOf({ index, count }: ObjectAssignment): string {
   return count === 1 ? 'objects' : `objects ${index}/${count}`
 }
 
-export function shareOf(partition: string): ObjectAssignment | undefined {
+export function assignmentOf(partition: string): ObjectAssignment | undefined {
   if (partition === 'objects') return { index: 0, count: 1 }
   const [, index, count] = /^objects (\d+)\/(\d+)$/.exec(partition) ?? []
   return index === undefined || count === undefined ? undefined : { index: Number(index), count: Number(count) }
 }
 
-/** With the etag: an object that was replaced meanwhile gives another position. */
+/** Includes the ETag: a replaced object has another position. */
 export function positionOf({ key, etag }: Pick<StoredObject, 'key' | 'etag'>): string {
   return `${encodeURIComponent(etag)} ${key}`
 }
@@ -27,13 +27,13 @@ export function keyOf(position: string): string | undefined {
 }
 
 export interface AssignmentProgress {
-  /** Whether the object falls to the share and has not been given. */
+  /** Whether the object belongs to the assignment and is not done. */
   isDue(key: string): boolean
-  /** Everything of the share up to this key is done; undefined: nothing is known to be. */
+  /** All objects of the assignment up to this key are done; undefined: unknown. */
   doneUpTo: string | undefined
 }
 
-export function progressOf(share: ObjectAssignment, positions: Positions): AssignmentProgress {
+export function progressOf(assignment: ObjectAssignment, positions: Positions): AssignmentProgress {
   const divisions = divisionsOf(positions)
   const isDone = (key: string, hash: number): boolean =>
     [...divisions].some(([count, keys]) => {
@@ -43,29 +43,29 @@ export function progressOf(share: ObjectAssignment, positions: Positions): Assig
   return {
     isDue(key) {
       const hash = hashOf(key)
-      return hash % share.count === share.index && !isDone(key, hash)
+      return hash % assignment.count === assignment.index && !isDone(key, hash)
     },
-    doneUpTo: [...divisions].map(([count, keys]) => leastOf(share, count, keys)).reduce(laterOf, undefined),
+    doneUpTo: [...divisions].map(([count, keys]) => leastOf(assignment, count, keys)).reduce(laterOf, undefined),
   }
 }
 
-/** The last key that is done of each share, by the number of shares. */
+/** The last key that is done, by number of readers and index. */
 function divisionsOf(positions: Positions): Map<number, Map<number, string>> {
   const divisions = new Map<number, Map<number, string>>()
   for (const [partition, position] of Object.entries(positions)) {
-    const [share, key] = [shareOf(partition), keyOf(position)]
-    if (!share || key === undefined) continue
-    const keys = divisions.get(share.count) ?? new Map<number, string>()
-    divisions.set(share.count, keys.set(share.index, key))
+    const [assignment, key] = [assignmentOf(partition), keyOf(position)]
+    if (!assignment || key === undefined) continue
+    const keys = divisions.get(assignment.count) ?? new Map<number, string>()
+    divisions.set(assignment.count, keys.set(assignment.index, key))
   }
   return divisions
 }
 
-/** Of those shares of a division that keys of this share can fall to. */
-function leastOf(share: ObjectAssignment, count: number, keys: Map<number, string>): string | undefined {
-  const step = greatestCommonDivisor(share.count, count)
+/** The least key over all assignments among `count` readers that can have keys of this assignment. */
+function leastOf(assignment: ObjectAssignment, count: number, keys: Map<number, string>): string | undefined {
+  const step = greatestCommonDivisor(assignment.count, count)
   let least: string | undefined
-  for (let index = share.index % step; index < count; index += step) {
+  for (let index = assignment.index % step; index < count; index += step) {
     const key = keys.get(index)
     if (key === undefined) return undefined
     if (least === undefined || compareKeys(key, least) < 0) least = key

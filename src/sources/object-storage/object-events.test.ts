@@ -33,8 +33,8 @@ const base64 = (value: unknown) => Buffer.from(text(value)).toString('base64')
 const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 const wrapped = (times: number): string => (times === 0 ? s3Event('data', { key: 'a' }) : inSns(wrapped(times - 1)))
 
-/** Undefined: it is not understood. */
-const cases: [what: string, place: EventOrigin, message: string, expected: string[][] | undefined][] = [
+/** Undefined: not a known notification. */
+const cases: [what: string, origin: EventOrigin, message: string, expected: string[][] | undefined][] = [
   ['an event of S3', s3, s3Event('data', { key: 'in/a.json' }), [['in/a.json']]],
   ['several objects', s3, s3Event('data', { key: 'a' }, { key: 'b' }), [['a'], ['b']]],
   ['a key with blanks, pluses and percents', s3, s3Event('data', { key: 'a b+c%20d' }), [['a b+c%20d']]],
@@ -70,7 +70,7 @@ const cases: [what: string, place: EventOrigin, message: string, expected: strin
   ['EventBridge, of another bucket', s3, bridged({ bucket: { name: 'other' } }), []],
   ['EventBridge, without an object', s3, bridged({ object: undefined }), undefined],
   ['a mark before the text', s3, `\uFEFF${s3Event('data', { key: 'a' })}`, [['a']]],
-  ['a record that is none', s3, records(s3Record('data', { key: 'a' }), 7), undefined],
+  ['a record that is not an object', s3, records(s3Record('data', { key: 'a' }), 7), undefined],
   ['a record without a name', s3, records({ s3: { bucket: { name: 'data' }, object: { key: 'a' } } }), undefined],
   [
     'a record without an object',
@@ -103,7 +103,7 @@ const cases: [what: string, place: EventOrigin, message: string, expected: strin
   ['names of objects in general', s3, '{"__proto__":{"Records":[]},"constructor":1}', undefined],
   ['deep nesting', s3, deep(200_000), undefined],
   ['deep nesting in an event', s3, `{"Records":${deep(200_000)}}`, undefined],
-  ['1 MiB of nothing', s3, ' '.repeat(1 << 20), undefined],
+  ['1 MiB of blanks', s3, ' '.repeat(1 << 20), undefined],
 
   ['Event Grid, as it comes to a queue', azure, blobEvent('data', 'in/a.json'), [['in/a.json']]],
   ['Event Grid, several', azure, blobEvent('data', 'a', 'b'), [['a'], ['b']]],
@@ -150,7 +150,7 @@ const cases: [what: string, place: EventOrigin, message: string, expected: strin
     text([{ eventType: 'Microsoft.EventGrid.SubscriptionValidationEvent', data: {} }]),
     [],
   ],
-  ['an event without a place', azure, text(gridEvent({ subject: undefined })), undefined],
+  ['an event without a subject', azure, text(gridEvent({ subject: undefined })), undefined],
   ['an event without a type', azure, text({ subject: subjectOf('a') }), undefined],
   ['an event of S3, where Azure is meant', azure, s3Event('data', { key: 'a' }), undefined],
   ['base64 of nonsense', azure, Buffer.from('hello').toString('base64'), undefined],
@@ -159,17 +159,17 @@ const cases: [what: string, place: EventOrigin, message: string, expected: strin
   ['deep nesting at Azure', azure, deep(20_000), undefined],
 ]
 
-/** Not every key that there could be is one that is taken. */
+/** Keys that are accepted. */
 const isPossible = (key: string): boolean => !key.includes('\0') && !key.split('/').some((part) => /^\.\.?$/.test(part))
 
-describe('what a message tells of', () => {
-  for (const [what, place, message, expected] of cases) {
-    it(`is understood, or is not: ${what}`, () => {
-      assert.deepEqual(createdObjects(message, place), expected)
+describe('an event notification', () => {
+  for (const [what, origin, message, expected] of cases) {
+    it(`is parsed: ${what}`, () => {
+      assert.deepEqual(createdObjects(message, origin), expected)
     })
   }
 
-  it('is the key that S3 was given, whatever is in it', () => {
+  it('has the key that was sent to S3, for any characters', () => {
     const keys = fc.string({ minLength: 1, maxLength: 12, unit: 'binary' }).filter(isPossible)
     fc.assert(
       fc.property(keys, (key) => {
@@ -180,7 +180,7 @@ describe('what a message tells of', () => {
     )
   })
 
-  it('never fails, whatever it is', () => {
+  it('never throws, for any text', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -189,9 +189,9 @@ describe('what a message tells of', () => {
           fc.jsonValue().map((Records) => text({ Records })),
         ),
         (message) => {
-          for (const place of [s3, azure]) {
-            const told = createdObjects(message, place)
-            assert.ok(told === undefined || Array.isArray(told))
+          for (const origin of [s3, azure]) {
+            const found = createdObjects(message, origin)
+            assert.ok(found === undefined || Array.isArray(found))
           }
         },
       ),

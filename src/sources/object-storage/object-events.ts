@@ -1,20 +1,20 @@
-// What a message of a queue tells: of which objects it says that they were created. Messages come from anyone who may write to the
-// queue, so nothing about their form is believed. Whether an object is there, and which version, is for the store to say.
+// Parses event notifications of S3, EventBridge, SNS and Event Grid for created objects. Messages are untrusted: anyone who may
+// write to the queue sends them. The store decides whether an object exists, and in which version.
 
 import { hasDotSegment } from './object-store.ts'
 
-/** Where the objects are that the source is about. */
+/** The bucket or container of the source. */
 export type EventOrigin = { kind: 's3'; bucket: string } | { kind: 'azure'; container: string }
 
-/** An object that was created: what its key may be. Clouds do not agree with themselves on how a key is written; the likeliest first. */
+/** Possible keys of a created object, the most likely first: clouds encode keys inconsistently. */
 export type CreatedObject = string[]
 
-/** A notification in a notification in a notification is none. */
+/** Deeper nested notifications are not accepted. */
 const maxWrappings = 3
 
-/** Objects of that place; an empty list for all else that clouds tell. Undefined when it is not understood. */
-export function createdObjects(text: string, place: EventOrigin): CreatedObject[] | undefined {
-  return place.kind === 's3' ? ofAmazon(jsonOf(text), place.bucket, maxWrappings) : ofAzure(text, place.container)
+/** Objects of this origin; an empty list for other events. Undefined when the message is not a known notification. */
+export function createdObjects(text: string, origin: EventOrigin): CreatedObject[] | undefined {
+  return origin.kind === 's3' ? ofAmazon(jsonOf(text), origin.bucket, maxWrappings) : ofAzure(text, origin.container)
 }
 
 type Fields = Record<string, unknown>
@@ -92,7 +92,7 @@ function blobInSubject(subject: unknown): NamedBlob | undefined {
   return container === undefined ? undefined : { container, keys: [key] }
 }
 
-/** The account may be the first part of the path, or of the host. */
+/** The account is the first part of the path or of the host. */
 function blobInUrl(data: unknown, expected: string): NamedBlob | undefined {
   if (!isFields(data) || typeof data.url !== 'string') return undefined
   const [, path] = /^https?:\/\/[^/?#]+\/([^?#]+)/s.exec(data.url) ?? []
@@ -103,7 +103,7 @@ function blobInUrl(data: unknown, expected: string): NamedBlob | undefined {
   return { container, keys: [decoded(key), key] }
 }
 
-/** Undefined when one of them is: what is understood in part is not understood. */
+/** Undefined when one of them is undefined: a message is accepted completely or not at all. */
 function allOf(lists: (CreatedObject[] | undefined)[]): CreatedObject[] | undefined {
   return lists.every((list) => list !== undefined) ? lists.flat() : undefined
 }
@@ -112,7 +112,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What no key can be cannot be a name in a database either; and what leads up a path may lead to another bucket. */
+/** Rejects text that a database cannot store, and dot segments, which could lead to another bucket. */
 function isKey(key: string | undefined): key is string {
   return key !== undefined && key !== '' && key.isWellFormed() && !key.includes('\0') && !hasDotSegment(key)
 }
@@ -127,7 +127,7 @@ function decoded(text: string): string | undefined {
 
 function jsonOf(text: string): unknown {
   try {
-    // Some writers put a mark before their text.
+    // Some writers start with a byte order mark.
     return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return undefined

@@ -11,12 +11,12 @@ function storeOf(keys: string[]): ObjectStore {
   return { list: async () => ({ objects, isLast: true }), find: never, read: never, open: never, close: never }
 }
 
-describe('the objects that a pattern takes', () => {
-  /** A pattern and keys that take as long as any can. */
+describe('objects that match a pattern', () => {
+  /** Pattern and keys with the longest matching time. */
   const pattern = parsePattern(`${'*?'.repeat(99)}*z`, { isUrl: false })
   const store = storeOf(Array.from({ length: 1_000 }, (_, index) => `${'a'.repeat(1_000)}${index}`))
 
-  it('are looked for without keeping others waiting, until the signal is aborted', async () => {
+  it('are listed without blocking the event loop, until the signal is aborted', async () => {
     const stopping = new AbortController()
     let turns = 0
     const others = setInterval(() => {
@@ -28,7 +28,7 @@ describe('the objects that a pattern takes', () => {
     assert.equal(turns, 3)
   })
 
-  it('are all found, also behind many others', async () => {
+  it('are all found, also after many others', async () => {
     const keys = [
       ...Array.from({ length: 20 }, (_, index) => `${'a'.repeat(1_000)}${index}`),
       `${'b'.repeat(200)}z`,

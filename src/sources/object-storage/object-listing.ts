@@ -1,4 +1,4 @@
-// The objects of a store that a pattern takes. Folders that a store shows as objects, and objects without a byte, are none.
+// Lists the objects of a store that match a pattern, without folder objects and empty objects.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ProbeFailure } from '../source.ts'
 import type { ObjectPattern } from './object-pattern.ts'
@@ -8,11 +8,11 @@ const maxBlockedMs = 20
 
 export interface MatchingPage {
   matches: StoredObject[]
-  /** Where the next page begins; undefined when nothing was listed. */
+  /** Last listed key: the next page starts after it. Undefined when nothing was listed. */
   last: string | undefined
-  /** Nothing comes after it for now. */
+  /** No more pages for now. */
   isLast: boolean
-  /** The pattern takes objects that have nothing in them. */
+  /** The pattern matches empty objects. */
   hasEmpty: boolean
 }
 
@@ -27,13 +27,13 @@ export async function listMatching(
   return {
     matches: matches.filter(({ sizeBytes }) => sizeBytes > 0),
     last: objects.at(-1)?.key ?? after,
-    // Behind the only key that can match, there is nothing to look for.
+    // No key after the only one that can match is needed.
     isLast: isLast || (pattern.isLiteral && objects.length > 0),
     hasEmpty: matches.some(({ sizeBytes }) => sizeBytes === 0),
   }
 }
 
-/** Keys and pattern come from users: what takes long must not keep everybody else waiting. */
+/** Yields to the event loop: matching user patterns against user keys may take long. */
 async function matchesOf(
   objects: StoredObject[],
   pattern: ObjectPattern,
@@ -52,7 +52,7 @@ async function matchesOf(
   return matches
 }
 
-/** Whoever may read an object may not always list its neighbours; for one object that is not needed. */
+/** Permission to read an object may exist without permission to list; a literal key needs no list. */
 async function listOrFind(
   store: ObjectStore,
   pattern: ObjectPattern,

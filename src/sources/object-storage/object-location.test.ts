@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import { ProbeFailure } from '../source.ts'
-import { type BucketLocation, placeOf } from './object-location.ts'
+import { type BucketLocation, locationOf } from './object-location.ts'
 
 type Kind = ObjectStorageSource['type']
 
 function bucketOf(url: string, type: Kind = 's3'): BucketLocation {
-  const place = placeOf({ type, url }, {})
-  assert.equal(place.kind, 's3')
-  return place as BucketLocation
+  const location = locationOf({ type, url }, {})
+  assert.equal(location.kind, 's3')
+  return location as BucketLocation
 }
 
 function failureOf(ask: () => unknown): ProbeFailure {
@@ -21,10 +21,10 @@ function failureOf(ask: () => unknown): ProbeFailure {
   return failure as ProbeFailure
 }
 
-describe('the place of objects', () => {
+describe('the location of objects', () => {
   const path = 'path'
   const host = 'host'
-  // The region has a question mark when the store may name another one.
+  // The region has a question mark when it is guessed.
   const cases: [url: string, endpoint: string, style: string, bucket: string, pattern: string, region: string][] = [
     ['s3://data/a/*.json', 'https://s3.us-east-1.amazonaws.com', host, 'data', 'a/*.json', 'us-east-1?'],
     ['S3://data/a', 'https://s3.us-east-1.amazonaws.com', host, 'data', 'a', 'us-east-1?'],
@@ -123,7 +123,7 @@ describe('the place of objects', () => {
     })
   }
 
-  it('of a bare bucket is where the type says', () => {
+  it('of a bucket without host depends on the type', () => {
     assert.equal(bucketOf('s3://data/a', 'gcs').vendor, 'google')
     assert.equal(bucketOf('gs://data/a', 's3').vendor, 'google')
     assert.equal(bucketOf('s3://data/a', 's3').vendor, 'amazon')
@@ -152,12 +152,12 @@ describe('an Azure account', () => {
   const key = Buffer.alloc(64, 1).toString('base64')
   const accountOf = (connectionString: string, isPublic = false) => {
     const access = isPublic ? {} : { authentication: 'CONNECTION_STRING' as const }
-    const place = placeOf(
+    const location = locationOf(
       { type: 'azureblobstorage', azureContainerName: 'data', path: '*', ...access },
       { connectionString },
     )
-    assert.equal(place.kind, 'azure')
-    return place.account
+    assert.equal(location.kind, 'azure')
+    return location.account
   }
   const sharedKey = { accountName: 'me', accountKey: key }
 
@@ -177,7 +177,7 @@ describe('an Azure account', () => {
     assert.equal(accountOf(development).endpoint, 'http://azurite:10000/me')
   })
 
-  it('is opened by a signature, wherever it stands', () => {
+  it('accepts a shared access signature in any part', () => {
     const endpoint = 'https://me.blob.example'
     const opened = { endpoint, accessSignature: 'sv=1&sig=a%3D' }
     assert.deepEqual(accountOf(`BlobEndpoint=${endpoint}/;SharedAccessSignature=sv=1&sig=a%3D`), opened)
@@ -187,7 +187,7 @@ describe('an Azure account', () => {
     assert.deepEqual(byName, { ...opened, endpoint: 'https://me.blob.core.windows.net' })
   })
 
-  it('that is public is read without what would open it', () => {
+  it('that is public is read without credentials', () => {
     assert.deepEqual(accountOf(`AccountName=me;AccountKey=${key}`, true), {
       endpoint: 'https://me.blob.core.windows.net',
     })

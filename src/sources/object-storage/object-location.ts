@@ -1,8 +1,8 @@
-// Where the objects of a source are: read from its `url`, or from the connection string of an Azure account. Nothing is asked
-// of the network. What names no place is told as a ProbeFailure.
+// Location of the objects of a source, parsed from its `url` or from the connection string of an Azure account, without network
+// access. An invalid location is a ProbeFailure.
 import { asciiLowerCase } from '../../lib/ascii-case.ts'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
 import { type AzureAccount, azureAccount } from './azure-account.ts'
 import { maxRanges, maxWildcards, type ObjectPattern, PatternTooLarge, parsePattern } from './object-pattern.ts'
@@ -17,13 +17,13 @@ export interface BucketLocation {
   bucket: string
   pattern: ObjectPattern
   region: string
-  /** The URL does not tell the region: the store may name another one, which is then used. */
+  /** The URL has no region: the store may return another one, which is then used. */
   isRegionGuessed: boolean
-  /** Whose store it is. Only Amazon's can be put elsewhere by the operator, and only Google's unpacks objects unasked. */
+  /** The operator can set another endpoint only for Amazon; only Google decompresses objects unless asked not to. */
   vendor: 'amazon' | 'google' | 'other'
 }
 
-/** Where the operator has put Amazon's store, in place of its public address. */
+/** Endpoint for S3 that the operator has configured. */
 export function operatorsEndpoint(
   vendor: BucketLocation['vendor'],
   { awsEndpoints }: SourceContext,
@@ -50,37 +50,37 @@ type Parts = Pick<ObjectStorageSource, 'type' | 'url' | 'azureContainerName' | '
 type Secrets = Pick<SourceSecrets, 'connectionString'>
 
 /** Throws a ProbeFailure of the step `connect`. */
-export function placeOf(source: Parts, secrets: Secrets): ObjectLocation {
-  if (source.type === 'azureblobstorage') return containerPlace(source, secrets)
+export function locationOf(source: Parts, secrets: Secrets): ObjectLocation {
+  if (source.type === 'azureblobstorage') return containerLocation(source, secrets)
   const [, scheme, authority, path] = /^([a-z0-9]+):\/\/([^/?#]+)\/?(.*)$/is.exec(source.url ?? '') ?? []
   const protocol = scheme?.toLowerCase() ?? ''
   const isKnown = ['s3', 'gs', 'http', 'https'].includes(protocol) && URL.canParse(`${protocol}://${authority}`)
   if (!isKnown || authority === undefined || path === undefined) {
     const remedy = 'write it as s3://bucket/key or https://host/bucket/key'
-    throw noPlace('url', 'the url is not one of object storage', remedy)
+    throw invalidLocation('url', 'the url is not one of object storage', remedy)
   }
   return protocol === 's3' || protocol === 'gs'
-    ? placeOfBucket(protocol === 'gs' ? 'gcs' : source.type, authority, path)
-    : placeOfHost(`${protocol}://`, asciiLowerCase(authority), path)
+    ? locationOfBucket(protocol === 'gs' ? 'gcs' : source.type, authority, path)
+    : locationOfHost(`${protocol}://`, asciiLowerCase(authority), path)
 }
 
-function placeOfBucket(type: Parts['type'], bucket: string, path: string): BucketLocation {
+function locationOfBucket(type: Parts['type'], bucket: string, path: string): BucketLocation {
   if (type === 'gcs') return google('https://', bucket, path)
   if (type === 'dospaces') {
     const remedy = 'write it as https://bucket.region.digitaloceanspaces.com/key'
-    throw noPlace('url', `s3://${bucket} does not tell the region of the space`, remedy)
+    throw invalidLocation('url', `s3://${bucket} does not contain the region of the space`, remedy)
   }
   return amazon(`https://s3.us-east-1.amazonaws.com`, bucket, path, undefined)
 }
 
-function placeOfHost(scheme: string, authority: string, path: string): BucketLocation {
+function locationOfHost(scheme: string, authority: string, path: string): BucketLocation {
   const [host, port] = authority.split(/:(\d+)$/)
   const isDefaultPort = port === undefined || port === (scheme === 'https://' ? '443' : '80')
   const split = (bucketInHost: string | undefined): [bucket: string, path: string] =>
     bucketInHost === undefined ? bucketAndPath(path, authority) : [bucketInHost, path]
   const aws = isDefaultPort ? awsHost.exec(host!) : null
   if (aws) {
-    // The global names answer for every region, and name the one that it is.
+    // Global endpoints serve every region and return the region of the bucket.
     const isGlobal = aws[3] === undefined
     return amazon(isGlobal ? `${scheme}s3.us-east-1.amazonaws.com` : `${scheme}${aws[2]}`, ...split(aws[1]), aws[3])
   }
@@ -88,49 +88,52 @@ function placeOfHost(scheme: string, authority: string, path: string): BucketLoc
   if (spaces) {
     const [, bucketInHost, region] = spaces
     const endpoint = `${scheme}${region}.digitaloceanspaces.com`
-    return bucketPlace({ endpoint, vendor: 'other', region: region!, isRegionGuessed: false }, ...split(bucketInHost))
+    return bucketLocation(
+      { endpoint, vendor: 'other', region: region!, isRegionGuessed: false },
+      ...split(bucketInHost),
+    )
   }
   const isGoogle = isDefaultPort ? googleHost.exec(host!) : null
   if (isGoogle) return google(scheme, ...split(isGoogle[1]))
   const guess = { region: 'us-east-1', isRegionGuessed: true } as const
-  const place = bucketPlace({ endpoint: `${scheme}${authority}`, vendor: 'other', ...guess }, ...split(undefined))
-  return { ...place, isPathStyle: true }
+  const location = bucketLocation({ endpoint: `${scheme}${authority}`, vendor: 'other', ...guess }, ...split(undefined))
+  return { ...location, isPathStyle: true }
 }
 
 function bucketAndPath(path: string, host: string): [bucket: string, path: string] {
   const [, bucket, rest]: (string | undefined)[] = /^([^/?#*{]+)(?:\/(.*))?$/s.exec(path) ?? []
   if (bucket === undefined) {
-    throw noPlace('url', `the url names no bucket at ${host}`, `write it as https://${host}/bucket/key`)
+    throw invalidLocation('url', `the url names no bucket at ${host}`, `write it as https://${host}/bucket/key`)
   }
   return [bucket, rest ?? '']
 }
 
 function amazon(endpoint: string, bucket: string, path: string, region: string | undefined): BucketLocation {
   const known = { region: region ?? 'us-east-1', isRegionGuessed: region === undefined }
-  return bucketPlace({ endpoint, vendor: 'amazon', ...known }, bucket, path)
+  return bucketLocation({ endpoint, vendor: 'amazon', ...known }, bucket, path)
 }
 
 function google(scheme: string, bucket: string, path: string): BucketLocation {
   const endpoint = `${scheme}storage.googleapis.com`
-  return bucketPlace({ endpoint, vendor: 'google', region: 'auto', isRegionGuessed: false }, bucket, path)
+  return bucketLocation({ endpoint, vendor: 'google', region: 'auto', isRegionGuessed: false }, bucket, path)
 }
 
 type Store = Pick<BucketLocation, 'endpoint' | 'vendor' | 'region' | 'isRegionGuessed'>
 
-function bucketPlace(store: Store, bucket: string, path: string): BucketLocation {
+function bucketLocation(store: Store, bucket: string, path: string): BucketLocation {
   if (!bucketName.test(bucket)) {
-    throw noPlace('url', 'the url names a bucket that cannot exist', 'check the name of the bucket')
+    throw invalidLocation('url', 'the url names a bucket that cannot exist', 'check the name of the bucket')
   }
-  // The certificates of the vendors are good for one label before their host; and only such names can be a label.
+  // Certificates of the vendors are valid for one label before their host, so the name of the bucket must be a label.
   const isPathStyle = !/^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/.test(bucket) || bucket.length > 63
   return { kind: 's3', ...store, isPathStyle, bucket, pattern: patternOf(path, 'url') }
 }
 
-function containerPlace(source: Parts, { connectionString = '' }: Secrets): ContainerLocation {
+function containerLocation(source: Parts, { connectionString = '' }: Secrets): ContainerLocation {
   const container = source.azureContainerName ?? ''
   if (!/^(?:\$root|\$web|\$logs|(?=.{3,63}$)[a-z0-9]+(?:-[a-z0-9]+)*)$/.test(container)) {
     const reason = 'no container can have the name in azureContainerName'
-    throw noPlace('azureContainerName', reason, 'use 3 to 63 lower-case letters, digits and single hyphens')
+    throw invalidLocation('azureContainerName', reason, 'use 3 to 63 lower-case letters, digits and single hyphens')
   }
   const pattern = patternOf(source.path ?? '', 'path')
   const account = azureAccount(connectionString, source.authentication === undefined)
@@ -143,10 +146,10 @@ function patternOf(text: string, field: 'url' | 'path'): ObjectPattern {
   } catch (error) {
     if (!(error instanceof PatternTooLarge)) throw error
     const reason = `the pattern has more than ${maxWildcards} wildcards and alternatives, or ${maxRanges} ranges of numbers`
-    throw noPlace(field, reason, 'use a shorter pattern that takes the same objects', 'not_set_up')
+    throw invalidLocation(field, reason, 'use a shorter pattern that takes the same objects', 'not_set_up')
   }
 }
 
-function noPlace(field: string, reason: string, remedy: string, code: FailureCode = 'not_found'): ProbeFailure {
+function invalidLocation(field: string, reason: string, remedy: string, code: FailureCode = 'not_found'): ProbeFailure {
   return new ProbeFailure({ step: 'connect', code, reason, remedy, field })
 }

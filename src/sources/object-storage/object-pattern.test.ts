@@ -39,34 +39,34 @@ describe('the pattern of objects', () => {
     ['é%C3%A9', ['éé'], ['é']],
   ]
   for (const [text, taken, left] of cases) {
-    it(`${JSON.stringify(text)} takes what it says`, () => {
+    it(`${JSON.stringify(text)} matches as documented`, () => {
       const pattern = inUrl(text)
       for (const key of taken) assert.ok(pattern.matches(key), `takes ${key}`)
       for (const key of left) assert.ok(!pattern.matches(key), `leaves ${key}`)
     })
   }
 
-  it('is not decoded where it is not a URL', () => {
+  it('is not decoded if it is not a URL', () => {
     const pattern = parsePattern('a%20b*', { isUrl: false })
     assert.ok(pattern.matches('a%20bc'))
     assert.ok(!pattern.matches('a bc'))
   })
 
-  it('has the longest beginning that stands for itself, and knows when that is all', () => {
-    const told = (text: string) => {
+  it('has the longest literal prefix, and reports whether it is literal', () => {
+    const summaryOf = (text: string) => {
       const { prefix, isLiteral, text: shown } = inUrl(text)
       return [prefix, isLiteral, shown]
     }
-    assert.deepEqual(told('a/b%20c'), ['a/b c', true, 'a/b c'])
-    assert.deepEqual(told('a/b*c'), ['a/b', false, 'a/b*c'])
-    assert.deepEqual(told('a/%2Ab'), ['a/*b', true, 'a/*b'])
-    assert.deepEqual(told('*a'), ['', false, '*a'])
-    assert.deepEqual(told('a/'), ['a/', false, 'a/'])
-    assert.deepEqual(told(''), ['', false, ''])
-    assert.deepEqual(told('x{1..2}'), ['x', false, 'x{1..2}'])
+    assert.deepEqual(summaryOf('a/b%20c'), ['a/b c', true, 'a/b c'])
+    assert.deepEqual(summaryOf('a/b*c'), ['a/b', false, 'a/b*c'])
+    assert.deepEqual(summaryOf('a/%2Ab'), ['a/*b', true, 'a/*b'])
+    assert.deepEqual(summaryOf('*a'), ['', false, '*a'])
+    assert.deepEqual(summaryOf('a/'), ['a/', false, 'a/'])
+    assert.deepEqual(summaryOf(''), ['', false, ''])
+    assert.deepEqual(summaryOf('x{1..2}'), ['x', false, 'x{1..2}'])
   })
 
-  it('is refused when it has more wildcards than any real one', () => {
+  it('is rejected with too many wildcards', () => {
     assert.ok(inUrl('*a'.repeat(maxWildcards)).matches('a'.repeat(maxWildcards)))
     assert.throws(() => inUrl('*a'.repeat(maxWildcards + 1)), PatternTooLarge)
     assert.throws(() => inUrl(`{${'a,'.repeat(maxWildcards)}}`), PatternTooLarge)
@@ -74,12 +74,12 @@ describe('the pattern of objects', () => {
     assert.throws(() => inUrl(`${'{1..9}'.repeat(maxRanges)}{a,{b,{1..9}}}`), PatternTooLarge)
   })
 
-  it('takes no key that is longer than those of any store', () => {
+  it('matches no key that is longer than the limit of stores', () => {
     assert.ok(inUrl('**').matches('é'.repeat(1024)))
     assert.ok(!inUrl('**?**').matches('a'.repeat(300_000)))
   })
 
-  it('takes no time to speak of, however it is made', () => {
+  it('matches in little time', () => {
     const key = 'a'.repeat(1024)
     const startedAtMs = performance.now()
     for (const text of ['**a'.repeat(60), '*a'.repeat(100), '{a,aa,*}'.repeat(40), '{0..999999999}*'.repeat(10)]) {
@@ -88,7 +88,7 @@ describe('the pattern of objects', () => {
     assert.ok(performance.now() - startedAtMs < 5_000)
   })
 
-  it('takes the same keys as a naive reading of it', () => {
+  it('matches the same keys as a naive implementation', () => {
     const piece = fc.constantFrom('a', 'b', '/', '?', '*', '**', '{a,b}', '{ab,}', '{/,a*}', '{1..3}', '1', '2', '.')
     const key = fc.string({ unit: fc.constantFrom('a', 'b', '/', '1', '2', '.'), maxLength: 8 })
     fc.assert(

@@ -1,15 +1,15 @@
-// Which objects a source takes: a key, or a pattern of keys. `?` is one character and `*` any number of them, neither a `/`;
+// Pattern that selects objects by key. `?` is one character and `*` any number of them, neither a `/`;
 // `**` is any number of any characters; `{a,b}` is one of several patterns; `{1..12}` is a number in a range, written with as
-// many digits as `{01..12}` shows. Everything else stands for itself, also a brace that is none of these. A pattern that is
-// empty or ends with `/` takes everything beneath it, because no object that holds data is called that.
-// Matching takes time in proportion to key and pattern, whatever they are: both come from users, and both are limited.
+// many digits as `{01..12}` shows. All other characters are literal, also unmatched braces. A pattern that is empty or ends with
+// `/` matches all keys with that prefix. Matching takes time in proportion to key and pattern, which both come from users and
+// have limits.
 
 export interface ObjectPattern {
-  /** As a user reads it. */
+  /** Decoded, for messages. */
   text: string
-  /** What every key begins with. */
+  /** Prefix of all keys that match. */
   prefix: string
-  /** It is the key of one object. */
+  /** It has no wildcards: it matches one key. */
   isLiteral: boolean
   matches(key: string): boolean
 }
@@ -23,7 +23,7 @@ export class PatternTooLarge extends Error {
 
 export const maxWildcards = 200
 export const maxRanges = 10
-/** No store has longer ones; some count characters, others bytes. */
+/** Limit of all stores; some count characters, others bytes. */
 const maxKeyLength = 1024
 
 type Token =
@@ -35,13 +35,13 @@ type Token =
   /** Digits, of the same length if they are padded, otherwise without zeros before them. */
   | { kind: 'range'; low: string; high: string; isPadded: boolean }
 
-/** A character of the pattern; one that was written encoded stands for itself. */
+/** A character of the pattern; a percent-encoded one is literal. */
 interface Character {
   text: string
   isPlain: boolean
 }
 
-/** Throws PatternTooLarge. In a URL, `%2A` is a star that stands for itself. */
+/** Throws PatternTooLarge. In a URL, `%2A` is a literal star. */
 export function parsePattern(text: string, { isUrl }: { isUrl: boolean }): ObjectPattern {
   const characters = isUrl ? decodedCharacters(text) : plainCharacters(text)
   const shown = characters.map((character) => character.text).join('')
@@ -64,7 +64,7 @@ function decodedCharacters(text: string): Character[] {
     try {
       return Array.from(decodeURIComponent(part), (character) => ({ text: character, isPlain: false }))
     } catch {
-      // Not UTF-8: whoever wrote it means the percent signs.
+      // Not UTF-8: the percent signs are literal.
       return plainCharacters(part)
     }
   })
@@ -96,7 +96,7 @@ function tokensOf(characters: Character[]): Token[] {
   return tokens
 }
 
-/** The token of the braces that open at `start`, and where they close; undefined when they are none. */
+/** The token of the braces that open at `start`, and where they close; undefined when the braces are literal. */
 function bracesAt(characters: Character[], start: number): { token: Token; end: number } | undefined {
   const parts: Character[][] = [[]]
   let depth = 0
@@ -146,8 +146,8 @@ function rangesIn(tokens: Token[]): number {
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** By the places in a key, up to the one behind it: 1 where a part of the pattern can end. Ways that meet are one from there. */
-type WorkerPool = Uint8Array
+/** By index in the key, up to its length: 1 where a part of the pattern can end. Paths that reach the same index are merged. */
+type EndFlags = Uint8Array
 
 function doesMatch(tokens: Token[], key: string): boolean {
   if (key.length > maxKeyLength) return false
@@ -157,16 +157,16 @@ function doesMatch(tokens: Token[], key: string): boolean {
 }
 
 /** Where in the key the tokens can end when they begin at one of `starts`. */
-function endsOf(tokens: Token[], key: string, starts: WorkerPool): WorkerPool {
-  let places = starts
+function endsOf(tokens: Token[], key: string, starts: EndFlags): EndFlags {
+  let ends = starts
   for (const token of tokens) {
-    if (!places.includes(1)) break
-    places = stepFrom(token, key, places)
+    if (!ends.includes(1)) break
+    ends = stepFrom(token, key, ends)
   }
-  return places
+  return ends
 }
 
-function stepFrom(token: Token, key: string, starts: WorkerPool): WorkerPool {
+function stepFrom(token: Token, key: string, starts: EndFlags): EndFlags {
   const ends = new Uint8Array(starts.length)
   if (token.kind === 'alternatives') {
     for (const alternative of token.alternatives) {
@@ -178,13 +178,13 @@ function stepFrom(token: Token, key: string, starts: WorkerPool): WorkerPool {
   for (let start = 0; start < starts.length; start++) {
     if (!starts[start]) continue
     markEnds(token, key, start, ends)
-    // What is behind the first start is behind all of them.
+    // Every index after the first start is already marked.
     if (token.kind === 'any') break
   }
   return ends
 }
 
-function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, start: number, ends: WorkerPool): void {
+function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, start: number, ends: EndFlags): void {
   switch (token.kind) {
     case 'literal':
       if (key.startsWith(token.text, start)) ends[start + token.text.length] = 1
@@ -194,7 +194,7 @@ function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, 
       return
     case 'some':
     case 'any':
-      // From an end that is known already, everything behind it is known too.
+      // If an index is already marked, all later ones are too.
       for (let at = start; at <= key.length && !ends[at]; at += characterLength(key, at)) {
         ends[at] = 1
         if (token.kind === 'some' && key[at] === '/') return
@@ -205,20 +205,20 @@ function markEnds(token: Exclude<Token, { kind: 'alternatives' }>, key: string, 
   }
 }
 
-/** 2 for a character beyond the first plane, which is one to whoever wrote the pattern. */
+/** 2 for a surrogate pair, which is one character in a pattern. */
 function characterLength(key: string, at: number): number {
   return (key.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
 }
 
-function markNumbers(range: Extract<Token, { kind: 'range' }>, key: string, start: number, ends: WorkerPool): void {
+function markNumbers(range: Extract<Token, { kind: 'range' }>, key: string, start: number, ends: EndFlags): void {
   const { low, high, isPadded } = range
   for (let length = 1; length <= high.length; length++) {
     const digit = key.charCodeAt(start + length - 1)
-    // Also behind the end, where it is not a number.
+    // After the end of the key, `digit` is NaN.
     if (!(digit >= 0x30 && digit <= 0x39)) return
     if (length < low.length) continue
     if (!isPadded && length > 1 && key[start] === '0') return
-    // Numbers of the same length have the order of their digits.
+    // Numbers of the same length compare like text.
     const isTooLow = length === low.length && key.slice(start, start + length) < low
     const isTooHigh = length === high.length && key.slice(start, start + length) > high
     if (!isTooLow && !isTooHigh) ends[start + length] = 1

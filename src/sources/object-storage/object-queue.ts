@@ -1,4 +1,4 @@
-// The objects of one share that are still to be given, in the order of their keys.
+// Remaining objects of one assignment, in the order of their keys.
 import { ProbeFailure } from '../source.ts'
 import { keyOf, laterOf, type ObjectAssignment, partitionOf, positionOf, progressOf } from './object-assignment.ts'
 import { listMatching } from './object-listing.ts'
@@ -9,28 +9,28 @@ export interface QueueParts {
   store: ObjectStore
   pattern: ObjectPattern
   positions: Record<string, string>
-  share: ObjectAssignment
-  /** The position of the last object that is wanted; undefined: all are. */
+  assignment: ObjectAssignment
+  /** The position of the last object to read; undefined: no end. */
   until: string | undefined
 }
 
 export interface ObjectQueue {
   readonly partition: string
-  /** Of the object that was given last. */
+  /** Of the object that was returned last. */
   readonly position: string
-  /** The next object; undefined when there is none for now. */
+  /** The next object; undefined when there are no more for now. */
   take(signal: AbortSignal): Promise<StoredObject | undefined>
-  /** Objects may have been added: the store is to be asked again. */
+  /** Lists again from the position, to find objects that were added. */
   lookAgain(): void
-  /** All that is wanted has been given. */
+  /** All objects up to `until` have been returned. */
   isFinished(): boolean
-  /** Undefined as long as the store has more than it has listed. */
+  /** Undefined as long as the list is not complete. */
   waitingCount(): number | undefined
 }
 
-export function makeObjectQueue({ store, pattern, positions, share, until }: QueueParts): ObjectQueue {
-  const partition = partitionOf(share)
-  const progress = progressOf(share, positions)
+export function makeObjectQueue({ store, pattern, positions, assignment, until }: QueueParts): ObjectQueue {
+  const partition = partitionOf(assignment)
+  const progress = progressOf(assignment, positions)
   let position = positions[partition] ?? ''
   const begin = (): string | undefined => laterOf(keyOf(position), progress.doneUpTo)
   let after = begin()
@@ -61,7 +61,7 @@ export function makeObjectQueue({ store, pattern, positions, share, until }: Que
     },
     lookAgain() {
       isAtEnd = false
-      // Not behind what was listed and left out: what comes now may stand before that.
+      // Not after the last listed key: new objects may come before it.
       after = begin()
     },
     isFinished() {
@@ -73,7 +73,7 @@ export function makeObjectQueue({ store, pattern, positions, share, until }: Que
   }
 }
 
-/** Going on from a key needs the order that all keys have. */
+/** A list can only continue from a key if it is sorted. */
 function assertOrder(objects: StoredObject[], after: string | undefined): void {
   let last = after
   for (const { key } of objects) {

@@ -1,4 +1,4 @@
-// Readers of objects that take turns: however many there are, and however often that changes, every object is given once.
+// Readers of objects in changing numbers: every object is returned once.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { parsePattern } from './object-pattern.ts'
 import { makeObjectReader } from './object-reader.ts'
 import type { ObjectStore } from './object-store.ts'
 
-/** Up to some batches. */
+/** Reads at most `most` batches. */
 async function readSome(store: ObjectStore, positions: Positions, selection: Selection, most = 1e9): Promise<Batch[]> {
   const signal = AbortSignal.timeout(10_000)
   const pattern = parsePattern('**', { isUrl: false })
@@ -33,10 +33,10 @@ const moved = (positions: Positions, batches: Batch[]): Positions => ({
 })
 
 describe('readers of objects', () => {
-  it('give every object once, whatever their number was and is, and wherever each was stopped', async () => {
+  it('return every object once, for changing numbers of readers and any stop positions', async () => {
     const phase = fc.record({
       count: fc.integer({ min: 1, max: 6 }),
-      /** How many objects each gives before the next phase; the last phase goes to the end. */
+      /** How many objects each returns before the next phase; the last phase reads to the end. */
       most: fc.array(fc.nat(6), { minLength: 6, maxLength: 6 }),
       addedCount: fc.nat(12),
     })
@@ -50,7 +50,7 @@ describe('readers of objects', () => {
           const isLast = number === phases.length
           for (let left = addedCount; left > 0; left--) objects.set(`key ${1_000 + objects.size}`, `etag ${left}`)
           for (let index = 0; index < count; index++) {
-            const read = await readSome(store, positions, { share: { index, count } }, isLast ? 1e9 : most[index])
+            const read = await readSome(store, positions, { assignment: { index, count } }, isLast ? 1e9 : most[index])
             const partition = count === 1 ? 'objects' : `objects ${index}/${count}`
             assert.ok(read.every((batch) => batch.partition === partition))
             assert.equal(read[0]?.from ?? positions[partition] ?? '', positions[partition] ?? '')
@@ -65,33 +65,33 @@ describe('readers of objects', () => {
     )
   })
 
-  it('do not list again what all of them have behind them', async () => {
+  it('do not list keys again that all of them have passed', async () => {
     const objects = new Map(Array.from({ length: 90 }, (_, index) => [`key ${100 + index}`, '']))
     const store = objectsInMemory(objects)
-    // From when there was one.
+    // Position of a single reader.
     let positions: Positions = { objects: ' key 105' }
     for (const index of [0, 1, 2]) {
-      positions = moved(positions, await readSome(store, positions, { share: { index, count: 3 } }))
+      positions = moved(positions, await readSome(store, positions, { assignment: { index, count: 3 } }))
     }
     store.lists.length = 0
     assert.deepEqual(await readSome(store, positions, {}), [])
     const [first] = store.lists
     assert.ok(first && first > 'key 170', `${first}`)
-    assert.deepEqual(await readSome(store, positions, { share: { index: 5, count: 6 } }), [])
+    assert.deepEqual(await readSome(store, positions, { assignment: { index: 5, count: 6 } }), [])
     assert.ok(store.lists.length < 20, `${store.lists.length} lists`)
   })
 
-  it('give a range that another number of readers made', async () => {
+  it('return a range of another number of readers', async () => {
     const store = objectsInMemory(new Map(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((key) => [key, ''])))
-    const first = await readSome(store, {}, { share: { index: 1, count: 2 } })
+    const first = await readSome(store, {}, { assignment: { index: 1, count: 2 } })
     assert.ok(first.length >= 2)
     const until = { 'objects 1/2': first.at(-1)!.next }
-    const again = await readSome(store, {}, { until, share: { index: 2, count: 3 } })
+    const again = await readSome(store, {}, { until, assignment: { index: 2, count: 3 } })
     assert.deepEqual(keysOf(again), keysOf(first))
   })
 })
 
-/** From the same positions up to the same one comes the same. */
+/** The same positions must give the same objects. */
 async function assertRepeatable(store: ObjectStore, positions: Positions, read: Batch[]): Promise<void> {
   const last = read.at(-1)
   if (!last) return

@@ -1,8 +1,8 @@
-// Reads the objects of a store one after the other, in the order of their keys. A position is the last object that was given.
-// Objects whose keys come before the position are never given: what is added to a continuous source must come later in the order.
+// Reads the objects of a store in the order of their keys. A position is the last object that was returned. Objects with keys
+// before the position are never read: objects that are added to a continuous source must sort after it.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { passingFailures } from '../failure.ts'
+import { transientFailures } from '../failure.ts'
 import {
   type Batch,
   EndOfInput,
@@ -14,7 +14,7 @@ import {
   type Selection,
   type SourceReader,
 } from '../source.ts'
-import { keyOf, positionOf, shareOf } from './object-assignment.ts'
+import { assignmentOf, keyOf, positionOf } from './object-assignment.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { makeObjectQueue, type ObjectQueue } from './object-queue.ts'
 import { objectChanged } from './object-sample.ts'
@@ -36,7 +36,7 @@ export function makeObjectReader(reading: ObjectReading): SourceReader {
   const read = !until ? makeRead(reading) : only ? makeExactRead(store, until, only) : makeBoundedRead(reading, until)
   const closing = new AbortController()
   return {
-    /** One object: a partition gives one batch, and whatever the limits are, a single one may exceed them. */
+    /** At most one object, because a partition returns one batch per read. It may exceed the limits. */
     async read(limits: ReadLimits): Promise<Batch[]> {
       const limit = AbortSignal.any([signal, limits.signal, closing.signal])
       try {
@@ -61,14 +61,14 @@ interface Read {
 }
 
 function makeRead({ store, pattern, isContinuous, positions, selection }: ObjectReading): Read {
-  const { share = { index: 0, count: 1 } } = selection
-  const queue = makeObjectQueue({ store, pattern, positions, share, until: undefined })
+  const { assignment = { index: 0, count: 1 } } = selection
+  const queue = makeObjectQueue({ store, pattern, positions, assignment, until: undefined })
   return {
     async next(waitMs, signal) {
       const batch = await takeFrom(queue, store, signal)
       if (batch) return [batch]
       if (!isContinuous) throw new EndOfInput()
-      // Stores count every list: they are asked once in the time that the caller gives.
+      // Stores charge for every list: list once per `waitMs`.
       await wait(waitMs, undefined, { signal })
       queue.lookAgain()
       const came = await takeFrom(queue, store, signal)
@@ -78,12 +78,12 @@ function makeRead({ store, pattern, isContinuous, positions, selection }: Object
   }
 }
 
-/** Partition by partition, of whatever number of readers they were. */
+/** Reads one partition after the other. They may be of any number of readers. */
 function makeBoundedRead({ store, pattern, positions }: ObjectReading, until: Positions): Read {
   const queues = Object.entries(until).map(([partition, last]) => {
-    const share = shareOf(partition)
-    if (!share) throw new Error('not a partition of objects')
-    return { last, queue: makeObjectQueue({ store, pattern, positions, share, until: last }) }
+    const assignment = assignmentOf(partition)
+    if (!assignment) throw new Error('not a partition of objects')
+    return { last, queue: makeObjectQueue({ store, pattern, positions, assignment, until: last }) }
   })
   return {
     async next(_waitMs, signal) {
@@ -92,7 +92,7 @@ function makeBoundedRead({ store, pattern, positions }: ObjectReading, until: Po
       const { queue, last } = unfinished
       const batch = await takeFrom(queue, store, signal)
       const lastKey = keyOf(last) ?? ''
-      // It must be met as it was: without it, or as another one, the range does not hold what it held.
+      // The last object must be found unchanged. Otherwise the range has other content than before.
       const isBeyond = !batch?.object || compareKeys(batch.object.key, lastKey) > 0
       if (isBeyond || (batch.object?.key === lastKey && batch.next !== last)) throw new Changed(lastKey)
       return [batch]
@@ -101,7 +101,7 @@ function makeBoundedRead({ store, pattern, positions }: ObjectReading, until: Po
   }
 }
 
-/** A read that finds an object changed rejects; the next one goes on behind it. */
+/** A read that finds a changed object rejects; the next one continues after it. */
 function makeExactRead(store: ObjectStore, until: Positions, only: string[]): Read {
   const [partition = ''] = Object.keys(until)
   let given = 0
@@ -130,7 +130,7 @@ function batchOf(partition: string, object: StoredObject, from: string, store: O
   return { partition, from, next: positionOf(object), object: givenObject(object, store) }
 }
 
-/** As a batch has it. */
+/** The object of a batch. */
 export function givenObject(object: StoredObject, store: ObjectStore): NonNullable<Batch['object']> {
   const { key, sizeBytes, modifiedAt } = object
   const open = async (signal: AbortSignal) => {
@@ -143,7 +143,7 @@ export function givenObject(object: StoredObject, store: ObjectStore): NonNullab
   return { key, sizeBytes, modifiedAt, open }
 }
 
-/** An object that was given before is not there any more, or is another one. */
+/** An object that was returned before has been deleted or replaced. */
 export class Changed extends Error {
   readonly key: string
 
@@ -153,13 +153,13 @@ export class Changed extends Error {
   }
 }
 
-/** These pass, or nothing but waiting helps. */
-const passing: readonly FailureCode[] = [...passingFailures, 'tls_refused']
+/** These are retried. */
+const transient: readonly FailureCode[] = [...transientFailures, 'tls_refused']
 
-/** What a reader rejects with. `place`: what was asked, where that is not the store. */
-export function readerError(error: unknown, place?: string): unknown {
+/** The error that a reader rejects with. `unreachable`: what was asked, if it is not the store. */
+export function readerError(error: unknown, unreachable?: string): unknown {
   if (error instanceof Changed) return objectChanged(error.key, 'read')
-  if (error instanceof ProbeFailure && passing.includes(error.code)) return new NotConnected(place, error)
+  if (error instanceof ProbeFailure && transient.includes(error.code)) return new NotConnected(unreachable, error)
   const isAborted = error instanceof Error && error.name === 'AbortError'
-  return isAborted ? new NotConnected(place) : error
+  return isAborted ? new NotConnected(unreachable) : error
 }

@@ -9,11 +9,12 @@ import {
   toSample,
   Undecodable,
 } from '../../formats/decode/decode.ts'
-import { ProbeFailure, type ProbeStep, type Sample } from '../source.ts'
+import type { ProbeStep, Sample } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../source.ts'
 import { ObjectChanged, type ObjectStore, type StoredObject } from './object-store.ts'
 
 export const maxSampledObjects = 3
-/** An object that has fewer rows than asked for is asked about the next one only if it was no larger than this. */
+/** The next object is sampled too only if the one before was no larger than this. */
 const smallBytes = 256 * 1024
 
 export interface Sampling {
@@ -33,7 +34,7 @@ export async function sampleObjects(objects: StoredObject[], sampling: Sampling)
     if (index === 0) begin('decode')
     const decoded = await decode(bytes, sampling, maxRecords - sample.rows.length)
     const joined = index === 0 ? decoded : await join(sample, decoded, sampling)
-    // One that is made of other fields is not of the same kind; the first one speaks for all.
+    // An object with other fields ends the sample: the first object decides.
     if (!joined) break
     sample = joined
     if (sample.rows.length >= maxRecords || object.sizeBytes > smallBytes) break
@@ -41,7 +42,7 @@ export async function sampleObjects(objects: StoredObject[], sampling: Sampling)
   return toSample(sample)
 }
 
-/** What decoders ask for first is there already when they ask: whether it can be read is known before it is decoded. */
+/** Reads the bytes that decoders need first, so that read errors occur before the step `decode`. */
 async function readAhead(object: StoredObject, { store, decoding, signal }: Sampling): Promise<ObjectBytes> {
   const { key, sizeBytes } = object
   const read = async (start: number, end: number): Promise<Uint8Array> => {
@@ -51,7 +52,7 @@ async function readAhead(object: StoredObject, { store, decoding, signal }: Samp
       throw error instanceof ObjectChanged ? objectChanged(key, 'read') : error
     }
   }
-  // Parquet has its table of contents at its end.
+  // Parquet has its footer at the end.
   const isFromEnd = decoding.format === 'Parquet'
   const first = isFromEnd ? Math.max(0, sizeBytes - smallBytes) : 0
   const last = isFromEnd ? sizeBytes : Math.min(sizeBytes, smallBytes)
@@ -82,7 +83,7 @@ async function decode(bytes: ObjectBytes, { decoding, signal }: Sampling, maxRow
   }
 }
 
-/** Whether it is already the compression that is not what it is said to be. */
+/** Whether the compression is already wrong. */
 async function isWronglyCompressed(bytes: ObjectBytes, { compression }: Sampling['decoding']): Promise<boolean> {
   const { readStart } = await import('../../formats/decode/compression.ts')
   return readStart(bytes, compression).then(
@@ -96,7 +97,7 @@ async function join(first: Decoded, second: Decoded, { decoding }: Sampling): Pr
   if (!first.fields || !second.fields) return { rows }
   const isText = decoding.format.startsWith('CSV') || decoding.format.startsWith('TabSeparated')
   if (!isText) return isDeepStrictEqual(first.fields, second.fields) ? { rows, fields: first.fields } : undefined
-  // What a text means is told by all of them together.
+  // Types of text are inferred from the rows of both objects.
   const names = [first, second].map(({ fields }) => fields?.map(({ name }) => name))
   if (!isDeepStrictEqual(names[0], names[1])) return undefined
   const { inferFieldsOfText } = await import('../../formats/decode/infer-fields.ts')

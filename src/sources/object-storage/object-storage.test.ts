@@ -27,7 +27,7 @@ describe('a source of objects with TLS', () => {
   })
   const trusting = (): SourceContext => ({ ...plainContext, allowPlaintext: false, caCertificates: certificates.ca })
 
-  it('tells what is wrong with a certificate', async () => {
+  it('reports certificate errors', async () => {
     const failing = async (certificate: Certificate, context: SourceContext, code: ProbeFailure['code']) => {
       const server = await startObjectServer({ tls: certificate })
       const source = s3Source(`${server.endpoint}/data/*`, server.accessKey, {}, context)
@@ -40,7 +40,7 @@ describe('a source of objects with TLS', () => {
     assert.doesNotMatch(remedy, /caCertificate/, 'this source has no such field')
   })
 
-  it('is probed and read with an authority that the operator trusts', async () => {
+  it('can be probed and read with an authority of the operator', async () => {
     const server = await startObjectServer({ tls: certificates.server })
     await server.createBucket('data')
     await server.put('data', 'a.json', jsonLines)
@@ -56,7 +56,7 @@ describe('a source of objects with TLS', () => {
     await server.stop()
   })
 
-  it('is refused without TLS unless the operator allows it', async () => {
+  it('is rejected without TLS unless the operator allows it', async () => {
     const server = await startObjectServer()
     const context = { ...plainContext, allowPlaintext: false }
     const source = s3Source(`${server.endpoint}/data/*`, server.accessKey, {}, context)
@@ -70,7 +70,7 @@ describe('a source of objects with TLS', () => {
   })
 })
 
-/** Both kinds of store at an address; the path is a pattern. */
+/** Both kinds of store at an address. */
 function sourcesAt(url: string) {
   const accountKey = Buffer.alloc(64, 3).toString('base64')
   const connectionString = `AccountName=me;AccountKey=${accountKey};BlobEndpoint=${url}/me`
@@ -86,7 +86,7 @@ async function answering(test: TestContext, answer: RequestListener) {
   return server
 }
 
-describe('a source of objects where there is none', () => {
+describe('a source of objects at another kind of server', () => {
   const cases: [what: string, expected: Pick<ProbeFailure, 'step' | 'code'>, answer: RequestListener][] = [
     [
       'a page that is not found',
@@ -116,7 +116,7 @@ describe('a source of objects where there is none', () => {
     ],
   ]
   for (const [what, expected, answer] of cases) {
-    it(`tells ${what}`, async (test) => {
+    it(`reports ${what}`, async (test) => {
       const server = await answering(test, answer)
       for (const { source, secrets } of sourcesAt(server.url)) {
         const { reason } = await probeFails(source, expected, { secrets })
@@ -129,7 +129,7 @@ describe('a source of objects where there is none', () => {
     })
   }
 
-  it('tells a port where nothing listens, and a host that nobody knows', async () => {
+  it('reports a closed port and an unknown host', async () => {
     const server = await startScripted(() => undefined)
     await server.stop()
     for (const { source, field, secrets } of sourcesAt(server.url)) {
@@ -140,11 +140,11 @@ describe('a source of objects where there is none', () => {
     }
   })
 
-  it('does not wait for ever, and leaves nothing open', async () => {
+  it('times out, and leaves nothing open', async () => {
     const silent = await startSilent()
     for (const { source, secrets } of sourcesAt(silent.url)) {
       const startedAtMs = performance.now()
-      // The step is known only when the store has answered, or has not.
+      // The step depends on whether the store accepted the connection.
       const options = { secrets, timeoutMs: 1_000, timedStep: 'connect' } as const
       await probeFails(source, { step: 'describe', code: 'timed_out' }, options)
       assert.ok(performance.now() - startedAtMs < 8_000)
@@ -169,28 +169,28 @@ function azureList(response: ServerResponse, key: string, sizeBytes: number): vo
 }
 
 describe('a source of objects in a store that misbehaves', () => {
-  it('tells a list without an order, and does not go round in it', async (test) => {
+  it('reports an unsorted list, and does not loop', async (test) => {
     const server = await answering(test, (_, response) => response.end(listOf(entry('b.json', 5), true)))
     const source = s3Source(`${server.url}/data/*.json`, accessKey)
     await assert.rejects(readAll(source, {}), { name: 'ProbeFailure', code: 'not_set_up' })
     assert.ok(server.requests.length <= 3)
   })
 
-  it('does not take an answer without an end for a list or an error', async (test) => {
+  it('rejects an endless answer', async (test) => {
     for (const status of [200, 403]) {
       const server = await answering(test, (_, response) => {
         response.writeHead(status, { 'content-type': 'application/xml' })
         response.end(`<EnumerationResults><Blobs/>${'<a>x</a>'.repeat(1_000_000)}</EnumerationResults>`)
       })
       for (const { source, field, secrets } of sourcesAt(server.url)) {
-        // The client of S3 still learns the status of an error.
+        // The client of S3 still has the status of an error.
         const code = status === 403 && field === 'url' ? 'permission_missing' : 'protocol_mismatch'
         await probeFails(source, { step: 'describe', code }, { secrets })
       }
     }
   })
 
-  it('looks at no more than ten pages', async (test) => {
+  it('lists at most ten pages', async (test) => {
     let page = 0
     const server = await answering(test, (_, response) => response.end(listOf(entry(`a${page++ + 100}`, 5), true)))
     const source = s3Source(`${server.url}/data/**.json`, accessKey)
@@ -200,7 +200,7 @@ describe('a source of objects in a store that misbehaves', () => {
     assert.equal(server.requests.length, 10)
   })
 
-  it('uses the beginning of an object that comes whole whatever was asked for', async (test) => {
+  it('uses the start of an object when the store ignores Range', async (test) => {
     const server = await answering(test, ({ url }, response) =>
       response.end(url!.includes('list-type') ? listOf(entry('a.json', jsonLines.length)) : jsonLines),
     )
@@ -208,7 +208,7 @@ describe('a source of objects in a store that misbehaves', () => {
     assert.equal(samples[0]!.rows.length, 2)
   })
 
-  it('does not take an object that is cut for a whole one', async (test) => {
+  it('detects a truncated object', async (test) => {
     const server = await answering(test, ({ url }, response) => {
       if (url!.includes('list-type')) return response.end(listOf(entry('a.json', 1_000)))
       if (url!.includes('comp=list')) return azureList(response, 'a.json', 1_000)
@@ -225,7 +225,7 @@ describe('a source of objects in a store that misbehaves', () => {
     }
   })
 
-  it('ends streams that are open when the reader is closed', async (test) => {
+  it('ends open streams when the reader is closed', async (test) => {
     const server = await answering(test, ({ url }, response) => {
       if (url!.includes('list-type')) response.end(listOf(entry('a.json', 1_000)))
       else if (url!.includes('comp=list')) azureList(response, 'a.json', 1_000)
@@ -241,7 +241,7 @@ describe('a source of objects in a store that misbehaves', () => {
     }
   })
 
-  it('is not connected once the reader is closed, or a read is called off, even with objects to give', async (test) => {
+  it('rejects with NotConnected when the reader is closed or a read is aborted, even with remaining objects', async (test) => {
     const contents = `${entry('a.json', 5)}${entry('b.json', 5)}`
     const server = await answering(test, (_, response) => response.end(listOf(contents, false)))
     const signal = AbortSignal.timeout(10_000)
@@ -260,7 +260,7 @@ describe('a source of objects in a store that misbehaves', () => {
     await assert.rejects(read, NotConnected)
   })
 
-  it('is not connected when the store goes away', async () => {
+  it('rejects with NotConnected when the store stops', async () => {
     const server = await startObjectServer()
     await server.createBucket('data')
     await server.put('data', 'a.json', jsonLines)
@@ -276,7 +276,7 @@ describe('a source of objects in a store that misbehaves', () => {
   })
 })
 
-describe('who a source of objects is', () => {
+describe('credentials of a source of objects', () => {
   let server: ObjectServer & { temporary: { accessKeyId: string; secretKey: string; sessionToken: string } }
   const operator = { AWS_ACCESS_KEY_ID: 'AKIAOFTHEOPERATOR000', AWS_SECRET_ACCESS_KEY: 'the-secret-of-the-operator' }
   before(async () => {
@@ -290,7 +290,7 @@ describe('who a source of objects is', () => {
     await server.stop()
   })
 
-  it('is nobody when there is no authentication, whoever the operator is', async (test) => {
+  it('are not used without authentication, even if the operator has some', async (test) => {
     const seen = await answering(test, (_, response) => response.end(listOf('')))
     await probe(s3Source(`${seen.url}/data/*`, undefined, { isContinuous: true }))
     assert.equal(seen.requests.length, 1)
@@ -298,7 +298,7 @@ describe('who a source of objects is', () => {
     assert.doesNotMatch(JSON.stringify(seen.requests[0]!.headers), /OPERATOR|nobody/i)
   })
 
-  it('is the role, once it has assumed it', async (test) => {
+  it('are those of the assumed role', async (test) => {
     const { accessKeyId, secretKey, sessionToken } = server.temporary
     const expiration = new Date(Date.now() + 3_600_000).toISOString()
     const sts = await answering(test, (_, response) => {
@@ -318,7 +318,7 @@ describe('who a source of objects is', () => {
     assert.equal(sts.requests.length, 1, 'one role for all that a probe asks')
   })
 
-  it('is not a role of Amazon at stores of others', async () => {
+  it('cannot be an AWS role at other stores', async () => {
     const role = { type: 'gcs', authentication: 'IAM_ROLE', iamRole: 'arn:aws:iam::123456789012:role/reader' } as const
     const source = s3Source(`${server.endpoint}/data/*`, undefined, role)
     const expected = { step: 'authenticate', code: 'not_set_up', field: 'authentication' } as const

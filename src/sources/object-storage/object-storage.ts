@@ -1,25 +1,19 @@
-// Objects in S3, in what speaks like it, and in Azure: the probe of a source, and its readers. What the stores have in common is
-// here; open-place.ts opens them. With a queue, the queue tells of objects that come later.
+// Source for objects in S3, S3-compatible stores and Azure: probe and readers. open-location.ts opens the store. A queue
+// announces new objects where the source has one.
 
 import { excerptOf } from '../../formats/decode/decode.ts'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import {
-  ProbeFailure,
-  type ProbeOptions,
-  type ProbeResult,
-  type ProbeStep,
-  type ReadableSource,
-  type SourceContext,
-} from '../source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import type { ProbeResult, ProbeStep } from '../../source-shapes/probe.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
+import { ProbeFailure, type ProbeOptions, type ReadableSource, type SourceContext } from '../source.ts'
 import type { HoldTimes } from './held-messages.ts'
 import { isListingDone, makeInitialListing } from './initial-listing.ts'
 import type { MessageQueue } from './message-queue.ts'
 import { addressOf, reach, refusePlaintext } from './object-address.ts'
-import { shareOf } from './object-assignment.ts'
+import { assignmentOf } from './object-assignment.ts'
 import type { EventOrigin } from './object-events.ts'
 import { listMatching } from './object-listing.ts'
-import { type ObjectLocation, placeOf } from './object-location.ts'
+import { locationOf, type ObjectLocation } from './object-location.ts'
 import { makeObjectReader, readerError } from './object-reader.ts'
 import { maxSampledObjects, sampleObjects } from './object-sample.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
@@ -29,23 +23,23 @@ import { makeQueueReader } from './queue-reader.ts'
 import { makeVersionsReader } from './queued-versions.ts'
 import { countWaitingObjects } from './waiting-objects.ts'
 
-/** Of 1,000 objects each. Who has more that do not match can say more exactly which do. */
+/** Of 1,000 objects each. Beyond that, the user should give a more specific pattern. */
 const maxPages = 10
 
-/** Other clouds have no queues that tell of objects. */
+/** Only these have event notifications in a queue. */
 const typesWithQueues: readonly ObjectStorageSource['type'][] = ['s3', 'azureblobstorage']
 
 export function makeObjectStorageSource(
   config: ObjectStorageSource,
   secrets: SourceSecrets,
   context: SourceContext,
-  /** How long messages are held; as usual when undefined. */
+  /** How long messages are held. Default: 60 s, extended every 20 s. */
   queueTimes?: HoldTimes,
 ): ReadableSource {
-  /** Undefined: the source goes by lists alone. */
-  const queuePlace = (place: ObjectLocation): QueueLocation | undefined => {
+  /** Undefined: the source uses lists only. */
+  const queueLocation = (location: ObjectLocation): QueueLocation | undefined => {
     const hasQueue = config.isContinuous && typesWithQueues.includes(config.type)
-    return hasQueue && config.queueUrl !== undefined ? queueLocationOf(config.queueUrl, place) : undefined
+    return hasQueue && config.queueUrl !== undefined ? queueLocationOf(config.queueUrl, location) : undefined
   }
 
   return {
@@ -54,14 +48,14 @@ export function makeObjectStorageSource(
       const begin = withoutRepeats(options.begin)
       const reaching = { ...options, begin }
       begin('connect')
-      const place = placeOf(config, secrets)
-      const ofQueue = queuePlace(place)
-      await reach(addressOf(place, context), context, reaching)
+      const location = locationOf(config, secrets)
+      const ofQueue = queueLocation(location)
+      await reach(addressOf(location, context), context, reaching)
       if (ofQueue) await reach(queueAddress(ofQueue), context, reaching)
-      const { store, openQueue } = await openLocation(place, { config, secrets, context, surroundings: options })
+      const { store, openQueue } = await openLocation(location, { config, secrets, context, options: options })
       try {
         if (config.authentication !== undefined) begin('authenticate')
-        const objects = await describe(store, place, config.isContinuous, signal)
+        const objects = await describe(store, location, config.isContinuous, signal)
         begin('describe')
         if (ofQueue) await describeQueue(await openQueue(ofQueue), signal)
         const { format, compression, delimiter } = config
@@ -72,49 +66,49 @@ export function makeObjectStorageSource(
       }
     },
 
-    async open(positions, surroundings, selection = {}) {
-      const place = placeOf(config, secrets)
-      const ofQueue = queuePlace(place)
-      refusePlaintext(addressOf(place, context), context)
+    async open(positions, options, selection = {}) {
+      const location = locationOf(config, secrets)
+      const ofQueue = queueLocation(location)
+      refusePlaintext(addressOf(location, context), context)
       if (ofQueue) refusePlaintext(queueAddress(ofQueue), context)
-      const { store, openQueue } = await openLocation(place, { config, secrets, context, surroundings })
-      const [{ pattern }, { signal }] = [place, surroundings]
+      const { store, openQueue } = await openLocation(location, { config, secrets, context, options })
+      const [{ pattern }, { signal }] = [location, options]
       const ranges = Object.keys(selection.until ?? {})
-      // Ranges of lists may be left from when the source went by lists.
-      if (!ofQueue || (selection.until && ranges.every((partition) => shareOf(partition)))) {
-        if (!selection.until) await letIn([store], listMatching(store, pattern, undefined, signal))
+      // Ranges of lists may remain from before the source had a queue.
+      if (!ofQueue || (selection.until && ranges.every((partition) => assignmentOf(partition)))) {
+        if (!selection.until) await orClose([store], listMatching(store, pattern, undefined, signal))
         return makeObjectReader({ store, pattern, isContinuous: config.isContinuous, positions, selection, signal })
       }
       if (selection.until) return makeVersionsReader(store, selection.until, signal)
-      const share = selection.share ?? { index: 0, count: 1 }
-      const listing = config.skipInitialLoad ? undefined : makeInitialListing({ store, pattern, positions, share })
+      const assignment = selection.assignment ?? { index: 0, count: 1 }
+      const listing = config.skipInitialLoad ? undefined : makeInitialListing({ store, pattern, positions, assignment })
       const shown = shownQueue(ofQueue)
-      const queue = await letIn([store], openQueue(ofQueue), shown)
-      await letIn([queue, store], queue.describe(signal), shown)
+      const queue = await orClose([store], openQueue(ofQueue), shown)
+      await orClose([queue, store], queue.describe(signal), shown)
       return makeQueueReader({
         store,
         queue,
         shownQueue: shown,
         pattern,
-        place: eventPlace(place),
+        origin: eventOrigin(location),
         listing,
-        // All of them read the same queue: what waits there is to be told once.
-        tellsWaiting: share.index === 0,
+        // All workers read the same queue: one of them reports its length.
+        reportsWaiting: assignment.index === 0,
         ...(queueTimes && { times: queueTimes }),
         signal,
       })
     },
 
-    async measureLag(positions, surroundings, share) {
-      const place = placeOf(config, secrets)
-      const ofQueue = queuePlace(place)
-      const { store, openQueue } = await openLocation(place, { config, secrets, context, surroundings })
-      const [{ pattern }, { signal }] = [place, surroundings]
+    async measureLag(positions, options, assignment) {
+      const location = locationOf(config, secrets)
+      const ofQueue = queueLocation(location)
+      const { store, openQueue } = await openLocation(location, { config, secrets, context, options })
+      const [{ pattern }, { signal }] = [location, options]
       try {
-        const isListed = ofQueue && (config.skipInitialLoad || isListingDone(share, positions))
-        const listed = isListed ? 0 : await countWaitingObjects({ store, pattern, positions, share }, signal)
-        // All workers receive from the same queue: one of them counts it.
-        if (!ofQueue || share.index > 0 || listed === undefined) return listed
+        const isListed = ofQueue && (config.skipInitialLoad || isListingDone(assignment, positions))
+        const listed = isListed ? 0 : await countWaitingObjects({ store, pattern, positions, assignment }, signal)
+        // All workers read the same queue: one of them counts it.
+        if (!ofQueue || assignment.index > 0 || listed === undefined) return listed
         return listed + (await countMessages(await openQueue(ofQueue), signal))
       } finally {
         store.close()
@@ -131,21 +125,27 @@ async function countMessages(queue: MessageQueue, signal: AbortSignal): Promise<
   }
 }
 
-/** Whether we are let in shows while what was before may still go on, and not with the first read. */
-async function letIn<Answer>(opened: { close(): void }[], asked: Promise<Answer>, place?: string): Promise<Answer> {
+/** Closes everything on failure. Access is checked while opening, so that it fails before the first read. */
+async function orClose<Answer>(
+  opened: { close(): void }[],
+  asked: Promise<Answer>,
+  unreachable?: string,
+): Promise<Answer> {
   try {
     return await asked
   } catch (error) {
     for (const one of opened) one.close()
-    throw readerError(error, place)
+    throw readerError(error, unreachable)
   }
 }
 
-function eventPlace(place: ObjectLocation): EventOrigin {
-  return place.kind === 'azure' ? { kind: 'azure', container: place.container } : { kind: 's3', bucket: place.bucket }
+function eventOrigin(location: ObjectLocation): EventOrigin {
+  return location.kind === 'azure'
+    ? { kind: 'azure', container: location.container }
+    : { kind: 's3', bucket: location.bucket }
 }
 
-/** What is done with the store is done with the queue too. */
+/** Store and queue have the same steps: each is reported once. */
 function withoutRepeats(begin: ProbeOptions['begin']): ProbeOptions['begin'] {
   const steps = new Set<ProbeStep>()
   return (step) => {
@@ -165,39 +165,39 @@ async function describeQueue(queue: MessageQueue, signal: AbortSignal): Promise<
 /** The first objects that the pattern takes. */
 async function describe(
   store: ObjectStore,
-  place: ObjectLocation,
+  location: ObjectLocation,
   isContinuous: boolean,
   signal: AbortSignal,
 ): Promise<StoredObject[]> {
   let after: string | undefined
   let hasEmpty = false
   for (let page = 1; page <= maxPages; page++) {
-    const found = await listMatching(store, place.pattern, after, signal)
+    const found = await listMatching(store, location.pattern, after, signal)
     if (found.matches.length > 0) return found.matches.slice(0, maxSampledObjects)
     hasEmpty ||= found.hasEmpty
     if (found.isLast) {
-      // Objects without a byte are there, and have no records; others may come yet.
+      // Empty objects have no records. A continuous source may get others later.
       if (hasEmpty || isContinuous) return []
-      throw nothingMatches(place, 'no object')
+      throw nothingMatches(location, 'no object')
     }
     after = found.last
   }
-  throw nothingMatches(place, `none of the first ${(maxPages * 1000).toLocaleString('en')} objects`)
+  throw nothingMatches(location, `none of the first ${(maxPages * 1000).toLocaleString('en')} objects`)
 }
 
-function nothingMatches(place: ObjectLocation, objects: string): ProbeFailure {
-  const { pattern } = place
-  const where = place.kind === 'azure' ? `the container "${place.container}"` : `the bucket "${place.bucket}"`
-  const reason = `${objects} in ${where} that begins with ${told(pattern.prefix)} matches ${told(pattern.text)}`
+function nothingMatches(location: ObjectLocation, objects: string): ProbeFailure {
+  const { pattern } = location
+  const where = location.kind === 'azure' ? `the container "${location.container}"` : `the bucket "${location.bucket}"`
+  const reason = `${objects} in ${where} that begins with ${excerpt(pattern.prefix)} matches ${excerpt(pattern.text)}`
   return new ProbeFailure({
     step: 'describe',
     code: 'not_found',
-    reason: pattern.isLiteral ? `${where} has no object ${told(pattern.text)}` : reason,
+    reason: pattern.isLiteral ? `${where} has no object ${excerpt(pattern.text)}` : reason,
     remedy: 'check the spelling, upper and lower case, and what the wildcards stand for',
-    field: place.kind === 'azure' ? 'path' : 'url',
+    field: location.kind === 'azure' ? 'path' : 'url',
   })
 }
 
-function told(text: string): string {
+function excerpt(text: string): string {
   return excerptOf(text, 200)
 }

@@ -1,38 +1,38 @@
-// What the source asks of a store of objects, whoever's it is. All of it rejects with a ProbeFailure of the step that it is
-// part of, or with ObjectChanged, and gives up when the signal is aborted.
+// Contract of an object store. All methods reject with a ProbeFailure of their step or with ObjectChanged, and stop when the
+// signal is aborted.
 import type { Readable } from 'node:stream'
 import { ProbeFailure } from '../source.ts'
 
 export interface StoredObject {
   key: string
   sizeBytes: number
-  /** Another one after every change of the object; without quotes. */
+  /** Changes with every change of the object; without quotes. */
   etag: string
   modifiedAt: Date | undefined
 }
 
 export interface ObjectPage {
   objects: StoredObject[]
-  /** Nothing comes after these for now. */
+  /** No more objects for now. */
   isLast: boolean
 }
 
-/** A store that gives more pages without an object in a row has no end. */
+/** After so many empty pages in a row, a list fails. */
 export const maxEmptyPages = 1_000
 
 export interface ObjectStore {
   /** The next objects, up to 1,000, whose keys begin with `prefix` and come after `after`, in the order of their keys. */
   list(prefix: string, after: string | undefined, signal: AbortSignal): Promise<ObjectPage>
-  /** Undefined only when the store says that it has no such object, or when it can have none. */
+  /** Undefined only when the store reports that the object does not exist, or when the key is invalid. */
   find(key: string, signal: AbortSignal): Promise<StoredObject | undefined>
-  /** Bytes from `start` up to and without `end`, which are within the object. */
+  /** Bytes from `start` to `end` (exclusive), which are within the object. */
   read(object: StoredObject, start: number, end: number, signal: AbortSignal): Promise<Uint8Array>
-  /** All of it, as it is stored. A stream that is not whole ends with NotConnected. */
+  /** The whole object, as it is stored. An incomplete stream ends with NotConnected. */
   open(object: StoredObject, signal: AbortSignal): Promise<Readable>
   close(): void
 }
 
-/** The object is not the one that was listed any more. */
+/** The object was changed or deleted since it was listed. */
 export class ObjectChanged extends Error {
   constructor() {
     super('the object was changed or deleted since it was listed')
@@ -40,23 +40,23 @@ export class ObjectChanged extends Error {
   }
 }
 
-/** What is wrong with one object, and says nothing of the others. */
+/** A failure that concerns one object only. */
 export class ObjectUnavailable extends ProbeFailure {}
 
-/** Most that a key may have at S3 in UTF-8. */
+/** Limit of S3 for a key, in UTF-8. */
 export const maxKeyBytes = 1_024
 
-/** Such a key leads elsewhere where it is a part of a URL. */
+/** In a URL, such a key would be resolved to another path. */
 export function hasDotSegment(key: string): boolean {
   return /(?:^|\/)\.\.?(?:\/|$)/.test(key)
 }
 
-/** Lists and headers do not always agree on the quotes around an etag; without them it is the same in both. */
+/** Lists and headers may differ in the quotes around an ETag. */
 export function bareEtag(etag: string | undefined): string {
   return (etag ?? '').replace(/^"(.*)"$/, '$1')
 }
 
-/** As it goes into If-Match; undefined when there is none to hold on to. */
+/** For If-Match; undefined when the object has no strong ETag. */
 export function quotedEtag(etag: string): string | undefined {
   return etag === '' || etag.startsWith('W/') ? undefined : `"${etag}"`
 }

@@ -1,9 +1,9 @@
-// What a source opens: its store and, where it has one, its queue, both as the same user. Each vendor's client is some hundred
-// files, and is loaded when a pipe first needs it.
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
+// Opens the store of a source and its queue with the same credentials. The client of each vendor is large, so it is loaded when
+// a pipe first needs it.
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import { awsCredentials } from '../aws/aws.ts'
-import { ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
+import { ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
 import type { MessageQueue } from './message-queue.ts'
 import type { BucketLocation, ContainerLocation, ObjectLocation } from './object-location.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -11,47 +11,47 @@ import { type QueueLocation, regionOfHost } from './queue-location.ts'
 
 export interface OpenedStore {
   store: ObjectStore
-  openQueue(place: QueueLocation): Promise<MessageQueue>
+  openQueue(location: QueueLocation): Promise<MessageQueue>
 }
 
-export interface Visitor {
+export interface StoreParts {
   config: ObjectStorageSource
   secrets: SourceSecrets
   context: SourceContext
-  surroundings: SourceAccess
+  options: SourceAccess
 }
 
-export function openLocation(place: ObjectLocation, visitor: Visitor): Promise<OpenedStore> {
-  return place.kind === 'azure' ? openContainer(place, visitor) : openBucket(place, visitor)
+export function openLocation(location: ObjectLocation, parts: StoreParts): Promise<OpenedStore> {
+  return location.kind === 'azure' ? openContainer(location, parts) : openBucket(location, parts)
 }
 
-async function openContainer(place: ContainerLocation, visitor: Visitor): Promise<OpenedStore> {
-  const { config, context, surroundings } = visitor
+async function openContainer(location: ContainerLocation, parts: StoreParts): Promise<OpenedStore> {
+  const { config, context, options } = parts
   const { openAzureStore } = await import('./azure-blob-store.ts')
   return {
-    store: openAzureStore(place, context, surroundings),
+    store: openAzureStore(location, context, options),
     async openQueue(queue) {
       if (config.authentication === undefined) throw withoutCredentials(queue)
       const { openAzureQueue } = await import('./azure-queue.ts')
-      return openAzureQueue(queue, place.account, context, surroundings)
+      return openAzureQueue(queue, location.account, context, options)
     },
   }
 }
 
-async function openBucket(place: BucketLocation, visitor: Visitor): Promise<OpenedStore> {
-  const { config, secrets, context, surroundings } = visitor
+async function openBucket(location: BucketLocation, parts: StoreParts): Promise<OpenedStore> {
+  const { config, secrets, context, options } = parts
   const access = s3Access(config, secrets)
-  const whose = { ...access, region: place.region, sessionName: place.bucket }
-  const credentials = awsCredentials(whose, context, surroundings)
+  const signer = { ...access, region: location.region, sessionName: location.bucket }
+  const credentials = awsCredentials(signer, context, options)
   const field = { IAM_USER: 'accessKey', IAM_ROLE: 'iamRole' }[access.authentication ?? 'IAM_USER']
   const { openS3Store } = await import('./s3-store.ts')
   return {
-    store: openS3Store(place, { credentials, field }, context, surroundings),
+    store: openS3Store(location, { credentials, field }, context, options),
     async openQueue(queue) {
       if (!credentials) throw withoutCredentials(queue)
-      const region = regionOfHost(queue.host) ?? place.region
+      const region = regionOfHost(queue.host) ?? location.region
       const { openSqsQueue } = await import('./sqs-queue.ts')
-      return openSqsQueue(queue, { credentials, field, region }, context, surroundings)
+      return openSqsQueue(queue, { credentials, field, region }, context, options)
     },
   }
 }

@@ -1,4 +1,4 @@
-// What a source with a queue says when the queue is not what it should be, and what it does when the queue is not well.
+// Failures of a source with a queue: wrong configuration, missing permissions and temporary errors.
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import {
   startQueueServer,
 } from '../../../test/sources/queue-server.ts'
 import { startScripted, startSilent } from '../../../test/sources/scripted-server.ts'
-import type { ObjectStorageSource } from '../../pipes/object-storage-source.ts'
+import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import { type Batch, NotConnected, type ReadableSource, type SourceContext, type SourceReader } from '../source.ts'
 import type { HoldTimes } from './held-messages.ts'
 import { makeObjectStorageSource } from './object-storage.ts'
@@ -65,10 +65,10 @@ async function queueIn(test: TestContext, options: QueueServerOptions = {}) {
   const server = await startQueueServer(options)
   test.after(() => server.stop())
   const queueUrl = await server.createQueue('new-objects')
-  return { server, queueUrl, tell: (...keys: string[]) => tellOf(server, queueUrl, keys) }
+  return { server, queueUrl, announce: (...keys: string[]) => announceTo(server, queueUrl, keys) }
 }
 
-const tellOf = (server: QueueServer, queueUrl: string, keys: string[]) =>
+const announceTo = (server: QueueServer, queueUrl: string, keys: string[]) =>
   server.send(queueUrl, s3Event('data', ...keys.map((key) => ({ key }))))
 
 async function openIn(test: TestContext, source: ReadableSource): Promise<SourceReader> {
@@ -83,7 +83,7 @@ const finish = (reader: SourceReader, batches: Batch[]): Promise<void> =>
   reader.acknowledge(Object.fromEntries(batches.map(({ partition }) => [partition, 'finished'])))
 
 describe('a queue that cannot be used', () => {
-  it('is told by who may not look at it', async (test) => {
+  it('is reported without permission to describe it', async (test) => {
     const keys = [{ ...owner, denies: ['sqs:GetQueueAttributes'] }]
     const { queueUrl } = await queueIn(test, { keys })
     const missing = { step: 'describe', code: 'permission_missing', field: 'accessKey' } as const
@@ -92,13 +92,13 @@ describe('a queue that cannot be used', () => {
     assert.equal(remedy, 'allow sqs:GetQueueAttributes on it')
   })
 
-  it('is told by who may not receive', async (test) => {
+  it('is reported without permission to receive', async (test) => {
     const { queueUrl } = await queueIn(test, { keys: [{ ...owner, denies: ['sqs:ReceiveMessage'] }] })
     const reader = await openIn(test, sourceWith({ queueUrl }))
     await assert.rejects(read(reader), { code: 'permission_missing', reason: /sqs:ReceiveMessage/ })
   })
 
-  it('is told by who is unknown to it, and by a wrong secret', async (test) => {
+  it('is reported for unknown and wrong credentials', async (test) => {
     const { queueUrl } = await queueIn(test, { keys: [keyOf('somebody')] })
     const refused = { step: 'authenticate', code: 'credentials_refused', field: 'accessKey' } as const
     await probeFails(sourceWith({ queueUrl }), refused, { secrets })
@@ -106,7 +106,7 @@ describe('a queue that cannot be used', () => {
     await probeFails(sourceWith({ queueUrl: other.queueUrl }), refused, { secrets })
   })
 
-  it('is told when it is in another region', async (test) => {
+  it('is reported when it is in another region', async (test) => {
     const elsewhere = await startScripted((_, response) => {
       const message = 'Credential should be scoped to a valid region. '
       response.writeHead(403, { 'content-type': 'application/x-amz-json-1.0' })
@@ -117,7 +117,7 @@ describe('a queue that cannot be used', () => {
     await probeFails(sourceWith({ queueUrl: `${elsewhere.url}/1/new-objects` }), wrong, { secrets })
   })
 
-  it('is told where something else answers, nothing listens, or nobody is known', async (test) => {
+  it('is reported for another kind of server, a closed port and an unknown host', async (test) => {
     const page = await startScripted((_, response) => response.end('<html>hello</html>'))
     test.after(() => page.stop())
     const mismatch = { step: 'describe', code: 'protocol_mismatch', field: 'queueUrl' } as const
@@ -131,7 +131,7 @@ describe('a queue that cannot be used', () => {
     await probeFails(sourceWith({ queueUrl: 'http://sqs.nowhere.invalid/1/q' }), unknown, { secrets })
   })
 
-  it('is not waited for without an end', async (test) => {
+  it('is subject to the time limit', async (test) => {
     const silent = await startSilent()
     test.after(() => silent.stop())
     const timedOut = { step: 'describe', code: 'timed_out', field: 'queueUrl' } as const
@@ -139,7 +139,7 @@ describe('a queue that cannot be used', () => {
     await silent.left()
   })
 
-  it('is not reached where the operator does not allow it', async (test) => {
+  it('is not connected to if the operator denies its address', async (test) => {
     const { queueUrl } = await queueIn(test)
     const more = { url: 'https://nowhere.invalid/data/*' }
     const source = sourceWith({ queueUrl, more })
@@ -147,7 +147,7 @@ describe('a queue that cannot be used', () => {
     await assert.rejects(readOnce(source, strictEgress), denied)
   })
 
-  it('is refused without TLS unless the operator allows it, also where the store has TLS', async (test) => {
+  it('is rejected without TLS unless the operator allows it, even if the store has TLS', async (test) => {
     const { ca, server: certificate } = await makeCertificates()
     const secure = await startObjectServer({ tls: certificate })
     test.after(() => secure.stop())
@@ -161,9 +161,9 @@ describe('a queue that cannot be used', () => {
     await assert.rejects(source.open({}, surroundings), { code: 'tls_refused', field: 'queueUrl' })
   })
 
-  it('is nothing to a source whose cloud has no queues', async (test) => {
-    const { queueUrl, tell } = await queueIn(test)
-    await tell('b')
+  it('is ignored by a source whose cloud has no queues', async (test) => {
+    const { queueUrl, announce } = await queueIn(test)
+    await announce('b')
     for (const type of ['gcs', 'dospaces'] as const) {
       const more = { type, url: `${objects.endpoint}/data/a`, skipInitialLoad: false }
       const [batch] = await readOnce(sourceWith({ queueUrl, more }))
@@ -172,7 +172,7 @@ describe('a queue that cannot be used', () => {
     }
   })
 
-  it('is not for a source without credentials', async (test) => {
+  it('is rejected for a source without credentials', async (test) => {
     const { queueUrl } = await queueIn(test)
     const config = { type: 's3', format: 'JSONEachRow', compression: 'auto', isContinuous: true, queueUrl } as const
     const source = makeObjectStorageSource({ ...config, url: `${objects.endpoint}/data/*` }, {}, plainContext)
@@ -181,7 +181,7 @@ describe('a queue that cannot be used', () => {
   })
 })
 
-/** Gives its URL. It gives the same messages whenever it is asked. */
+/** Returns the URL of a queue that always returns the same messages. */
 async function queueWith(test: TestContext, messages: object[]): Promise<string> {
   const queue = await startScripted(({ headers }, response) => {
     const isReceive = String(headers['x-amz-target']).endsWith('.ReceiveMessage')
@@ -193,11 +193,11 @@ async function queueWith(test: TestContext, messages: object[]): Promise<string>
   return `${queue.url}/1/q`
 }
 
-describe('a queue that is not well', () => {
-  it('is connected to again when it fails, or asks to slow down', async (test) => {
+describe('a queue with temporary errors', () => {
+  it('is retried when it fails or limits the rate', async (test) => {
     let error: { status: number; code: string } | undefined
-    const { queueUrl, tell } = await queueIn(test, { interfere: () => error })
-    await tell('a')
+    const { queueUrl, announce } = await queueIn(test, { interfere: () => error })
+    await announce('a')
     for (const each of [
       { status: 500, code: 'InternalFailure' },
       { status: 503, code: 'ServiceUnavailable' },
@@ -212,26 +212,28 @@ describe('a queue that is not well', () => {
     assert.equal((await read(reader, 5_000)).length, 1)
   })
 
-  it('is what cannot be reached, and not the store', async (test) => {
+  it('is reported as unreachable, not the store', async (test) => {
     let broken: string | undefined
     const interfere = (action: string) => (action === broken ? { status: 503, code: 'ServiceUnavailable' } : undefined)
-    const { queueUrl, tell } = await queueIn(test, { interfere })
-    await tell('a')
-    const place = `the queue at ${new URL(queueUrl).host}`
+    const { queueUrl, announce } = await queueIn(test, { interfere })
+    await announce('a')
+    const unreachable = `the queue at ${new URL(queueUrl).host}`
     for (const action of ['sqs:GetQueueAttributes', 'sqs:ReceiveMessage']) {
       broken = action
-      await assert.rejects(readOnce(sourceWith({ queueUrl })), { name: 'NotConnected', place }, action)
+      await assert.rejects(readOnce(sourceWith({ queueUrl })), { name: 'NotConnected', unreachable }, action)
     }
     broken = undefined
     const reader = await openIn(test, sourceWith({ queueUrl }))
     const given = await read(reader, 5_000)
     broken = 'sqs:DeleteMessage'
-    await assert.rejects(finish(reader, given), { name: 'NotConnected', place })
+    await assert.rejects(finish(reader, given), { name: 'NotConnected', unreachable })
   })
 
-  it('is read although messages cannot be held for longer', async (test) => {
-    const { queueUrl, tell } = await queueIn(test, { keys: [{ ...owner, denies: ['sqs:ChangeMessageVisibility'] }] })
-    await tell('a')
+  it('is read although messages cannot be extended', async (test) => {
+    const { queueUrl, announce } = await queueIn(test, {
+      keys: [{ ...owner, denies: ['sqs:ChangeMessageVisibility'] }],
+    })
+    await announce('a')
     const reader = await openIn(test, sourceWith({ queueUrl }))
     const given = await read(reader, 5_000)
     assert.equal(given.length, 1)
@@ -241,9 +243,9 @@ describe('a queue that is not well', () => {
     assert.deepEqual(await read(reader, 1_000), [])
   })
 
-  it('is told when messages may not be removed: they would come again for ever', async (test) => {
-    const { queueUrl, tell } = await queueIn(test, { keys: [{ ...owner, denies: ['sqs:DeleteMessage'] }] })
-    await tell('a')
+  it('is reported when messages may not be deleted, because they would be delivered again forever', async (test) => {
+    const { queueUrl, announce } = await queueIn(test, { keys: [{ ...owner, denies: ['sqs:DeleteMessage'] }] })
+    await announce('a')
     const reader = await openIn(test, sourceWith({ queueUrl }))
     const given = await read(reader, 5_000)
     const missing = { name: 'ProbeFailure', code: 'permission_missing', reason: /sqs:DeleteMessage/ }
@@ -251,12 +253,12 @@ describe('a queue that is not well', () => {
     await assert.rejects(read(reader), missing)
   })
 
-  it('gives a message again that could not be removed, and that is the same partition', async (test) => {
+  it('redelivers a message that could not be deleted, as the same partition', async (test) => {
     let isBroken = false
     const interfere = (action: string) =>
       isBroken && action === 'sqs:DeleteMessage' ? { status: 500, code: 'InternalFailure' } : undefined
-    const { server, queueUrl, tell } = await queueIn(test, { interfere })
-    await tell('a', 'b')
+    const { server, queueUrl, announce } = await queueIn(test, { interfere })
+    await announce('a', 'b')
     const reader = await openIn(test, sourceWith({ queueUrl }))
     const given = await read(reader, 5_000)
     isBroken = true
@@ -269,9 +271,9 @@ describe('a queue that is not well', () => {
     assert.deepEqual(await server.attributes(queueUrl), { waiting: 0, held: 0 })
   })
 
-  it('loses nothing when the store is not well meanwhile', async (test) => {
-    const { queueUrl, tell } = await queueIn(test)
-    await tell('a', 'b')
+  it('loses no messages when the store fails', async (test) => {
+    const { queueUrl, announce } = await queueIn(test)
+    await announce('a', 'b')
     let broken = ['a', 'b']
     const store = await startScripted((request, response) => {
       if (broken.some((key) => request.url === `/data/${key}`)) response.writeHead(503).end()
@@ -280,7 +282,7 @@ describe('a queue that is not well', () => {
     test.after(() => store.stop())
     const reader = await openIn(test, sourceWith({ queueUrl, more: { url: `${store.url}/data/*` } }))
     const partitionsOf = async () => (await read(reader, 5_000)).map(({ partition }) => partition)
-    await assert.rejects(partitionsOf(), (error) => error instanceof NotConnected && error.place === undefined)
+    await assert.rejects(partitionsOf(), (error) => error instanceof NotConnected && error.unreachable === undefined)
     await assert.rejects(partitionsOf(), NotConnected)
     broken = ['a']
     assert.deepEqual(await partitionsOf(), ['object:e1 b'])
@@ -289,7 +291,7 @@ describe('a queue that is not well', () => {
     assert.deepEqual(await partitionsOf(), ['object:e1 a'])
   })
 
-  it('is read also with messages that are as large as can be', { timeout: 60_000 }, async (test) => {
+  it('is read with messages of the maximum size', { timeout: 60_000 }, async (test) => {
     const body = '"\n'.repeat(500_000)
     const messages = Array.from({ length: 10 }, (_, index) => ({
       MessageId: `${index}`,
@@ -300,10 +302,10 @@ describe('a queue that is not well', () => {
     const reader = await openIn(test, sourceWith({ queueUrl: await queueWith(test, messages) }))
     const batches = await read(reader)
     assert.equal(batches.length, 10)
-    assert.equal(batches[0]?.refused?.raw.length, body.length)
+    assert.equal(batches[0]?.rejected?.raw.length, body.length)
   })
 
-  it('gives no more messages at once than it was asked for', async (test) => {
+  it('is limited to the requested number of messages', async (test) => {
     const messages = Array.from({ length: 500 }, (_, index) => ({
       MessageId: `${index}`,
       ReceiptHandle: `${index}`,
@@ -319,7 +321,7 @@ describe('a queue that is not well', () => {
     assert.equal(reader.lag(), 10 + 10)
   })
 
-  it('is counted by one of several readers, and each tells what it holds', async (test) => {
+  it('is counted by one of several readers, and each reports the messages that it holds', async (test) => {
     const messages = ['a', 'b', 'a'].map((key, index) => ({
       MessageId: `${index}`,
       ReceiptHandle: `${index}`,
@@ -328,7 +330,7 @@ describe('a queue that is not well', () => {
     const queueUrl = await queueWith(test, messages)
     const surroundings = { egress: loopbackEgress, signal: AbortSignal.timeout(20_000) }
     const lagOf = async (index: number): Promise<number | undefined> => {
-      const reader = await sourceWith({ queueUrl }).open({}, surroundings, { share: { index, count: 3 } })
+      const reader = await sourceWith({ queueUrl }).open({}, surroundings, { assignment: { index, count: 3 } })
       test.after(() => reader.close())
       await read(reader)
       for (let look = 0; look < 500 && reader.lag() === undefined; look++) await wait(20)

@@ -1,5 +1,5 @@
-// Takes messages from a queue and sorts them: what tells of objects of the source is held, what tells of anything else is removed,
-// and what cannot be made sense of is left in the queue, which gives it again, until it has been given often enough.
+// Receives messages from a queue and classifies them. Messages about objects of the source are held, messages about other events
+// are deleted. Invalid messages stay in the queue until they have been delivered `maxReceives` times, and are then rejected.
 import { type Batch, finishedPosition } from '../source.ts'
 import type { HeldMessage, HeldMessages } from './held-messages.ts'
 import type { MessageQueue, QueueMessage } from './message-queue.ts'
@@ -7,72 +7,72 @@ import { createdObjects, type EventOrigin } from './object-events.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { begun, messagePartition } from './queued-objects.ts'
 
-/** A message that leads nowhere is given up when the queue has given it this often. */
+/** Deliveries after which an unusable message is rejected. */
 const maxReceives = 3
-/** What has come does not wait longer than this for what may follow. */
+/** How long received messages wait for more. */
 const gatherMs = 500
-/** Of one receive, also of those that tell of nothing: whoever writes to the queue decides how many there are, and how long. */
+/** Limits of one receive, counting all messages: their number and length are untrusted. */
 const mostMessages = 1_000
 const mostCharacters = 8_000_000
 
 export interface IntakeParts {
   queue: MessageQueue
   held: HeldMessages
-  place: EventOrigin
+  origin: EventOrigin
   pattern: ObjectPattern
   holdMs: number
 }
 
-/** An object that a message tells of, by the keys that it may have. */
+/** An object that a message announces, by its possible keys. */
 export interface Announced {
   held: HeldMessage
   keys: string[]
 }
 
 export interface Intake {
-  /** Waits for the first message only, and takes no more when as many objects are known, or much was received. */
+  /** Waits for the first message only. Stops at `maxObjects` or at the limits of one receive. */
   receive(
     limits: { waitMs: number; maxObjects: number },
     signal: AbortSignal,
-  ): Promise<{ announced: Announced[]; refused: Batch[]; messageCount: number }>
-  /** All objects of the message have been looked for. Gives the message up, keeps it, or leaves it to the queue. */
+  ): Promise<{ announced: Announced[]; rejected: Batch[]; messageCount: number }>
+  /** To be called when all objects of the message were looked up. Holds, releases or rejects the message. */
   settle(held: HeldMessage): Batch | undefined
 }
 
-export function makeIntake({ queue, held, place, pattern, holdMs }: IntakeParts): Intake {
-  const refuse = (message: HeldMessage, reason: string): Batch | undefined => {
+export function makeIntake({ queue, held, origin, pattern, holdMs }: IntakeParts): Intake {
+  const reject = (message: HeldMessage, reason: string): Batch | undefined => {
     const {
       text = '',
       message: { id, receivedCount },
     } = message
     if (receivedCount < maxReceives) {
-      held.letGo(message)
+      held.release(message)
       return undefined
     }
     const partition = messagePartition(id)
     const isNew = held.give(partition, message)
-    const refused = { position: partition, raw: Buffer.from(text), reason }
-    return isNew ? { partition, from: begun, next: finishedPosition, refused } : undefined
+    const rejected = { position: partition, raw: Buffer.from(text), reason }
+    return isNew ? { partition, from: begun, next: finishedPosition, rejected } : undefined
   }
 
-  const sort = (message: QueueMessage): { announced: Announced[]; refused: Batch[] } => {
-    const created = createdObjects(message.text, place)
-    const wanted = created
-      ?.map((keys) => keys.filter((key) => isWanted(key, pattern)))
+  const sort = (message: QueueMessage): { announced: Announced[]; rejected: Batch[] } => {
+    const created = createdObjects(message.text, origin)
+    const matching = created
+      ?.map((keys) => keys.filter((key) => isMatch(key, pattern)))
       .filter(({ length }) => length > 0)
-    // Nothing that tells of no object, or will come again, is kept.
-    const mayBeRefused = message.receivedCount >= maxReceives && wanted?.length !== 0
-    const holding = held.hold(message, wanted?.length ?? 0, mayBeRefused ? message.text : undefined)
-    if (!holding) return { announced: [], refused: [] }
-    if (wanted) return { announced: wanted.map((keys) => ({ held: holding, keys })), refused: [] }
-    const refused = refuse(holding, 'the message is not a notification about objects that Penstock understands')
-    return { announced: [], refused: refused ? [refused] : [] }
+    // The text is only kept when the message may be rejected now.
+    const mayBeRejected = message.receivedCount >= maxReceives && matching?.length !== 0
+    const holding = held.hold(message, matching?.length ?? 0, mayBeRejected ? message.text : undefined)
+    if (!holding) return { announced: [], rejected: [] }
+    if (matching) return { announced: matching.map((keys) => ({ held: holding, keys })), rejected: [] }
+    const rejected = reject(holding, 'the message is not a notification about objects that Penstock understands')
+    return { announced: [], rejected: rejected ? [rejected] : [] }
   }
 
   return {
     async receive({ waitMs, maxObjects }, signal) {
       const announced: Announced[] = []
-      const refused: Batch[] = []
+      const rejected: Batch[] = []
       let [messageCount, characters] = [0, 0]
       let endsAtMs: number | undefined
       for (let isFirst = true; ; isFirst = false) {
@@ -85,24 +85,24 @@ export function makeIntake({ queue, held, place, pattern, holdMs }: IntakeParts)
         for (const message of messages) {
           const sorted = sort(message)
           announced.push(...sorted.announced)
-          refused.push(...sorted.refused)
+          rejected.push(...sorted.rejected)
           characters += message.text.length
         }
         messageCount += messages.length
         endsAtMs ??= performance.now() + gatherMs
         const isMuch = messageCount >= mostMessages || characters >= mostCharacters
-        const isEnough = isMuch || announced.length + refused.length >= maxObjects
+        const isEnough = isMuch || announced.length + rejected.length >= maxObjects
         if (messages.length === 0 || isEnough || performance.now() >= endsAtMs) break
       }
-      return { announced, refused, messageCount }
+      return { announced, rejected, messageCount }
     },
 
     settle(message) {
-      return message.trouble === undefined ? undefined : refuse(message, message.trouble)
+      return message.problem === undefined ? undefined : reject(message, message.problem)
     },
   }
 }
 
-function isWanted(key: string, pattern: ObjectPattern): boolean {
+function isMatch(key: string, pattern: ObjectPattern): boolean {
   return !key.endsWith('/') && pattern.matches(key)
 }

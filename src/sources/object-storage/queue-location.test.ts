@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { queueLocationOf, regionOfHost } from './queue-location.ts'
 
-const place = { kind: 'azure' } as Parameters<typeof queueLocationOf>[1]
+const location = { kind: 'azure' } as Parameters<typeof queueLocationOf>[1]
 
-describe('where a queue is', () => {
+describe('the location of a queue', () => {
   for (const [host, region] of [
     ['sqs.eu-west-1.amazonaws.com', 'eu-west-1'],
     ['sqs.cn-north-1.amazonaws.com.cn', 'cn-north-1'],
@@ -16,11 +16,11 @@ describe('where a queue is', () => {
     ['queue.example.org', undefined],
     ['127.0.0.1:9324', undefined],
   ]) {
-    it(`is ${region ?? 'not told'} of ${host}`, () => assert.equal(regionOfHost(host!), region))
+    it(`has the region ${region ?? 'undefined'} for ${host}`, () => assert.equal(regionOfHost(host!), region))
   }
 
-  it('is read without what does not name it', () => {
-    assert.deepEqual(queueLocationOf('https://Me.queue.core.windows.net/new-objects/?x=1#y', place), {
+  it('is parsed without query and fragment', () => {
+    assert.deepEqual(queueLocationOf('https://Me.queue.core.windows.net/new-objects/?x=1#y', location), {
       url: 'https://me.queue.core.windows.net/new-objects',
       endpoint: 'https://me.queue.core.windows.net',
       host: 'me.queue.core.windows.net',
@@ -28,9 +28,13 @@ describe('where a queue is', () => {
     })
   })
 
-  it('is told when it is nowhere', () => {
+  it('is rejected when the URL is invalid', () => {
     for (const wrong of ['', 'queue', 'https://host', 'https://host/', 'https://host/a%20b', 'ftp://host/queue']) {
-      assert.throws(() => queueLocationOf(wrong, place), { name: 'ProbeFailure', field: 'queueUrl', step: 'connect' })
+      assert.throws(() => queueLocationOf(wrong, location), {
+        name: 'ProbeFailure',
+        field: 'queueUrl',
+        step: 'connect',
+      })
     }
   })
 })

@@ -1,5 +1,4 @@
-// Where the queue of a source is: read from its `queueUrl`. Nothing is asked of the network. What names no queue is told as a
-// ProbeFailure.
+// Location of the queue of a source, parsed from its `queueUrl` without network access. An invalid URL is a ProbeFailure.
 import { asciiLowerCase } from '../../lib/ascii-case.ts'
 import { lastSegment, withoutTrailingSlashes } from '../../lib/url-path.ts'
 import { ProbeFailure } from '../source.ts'
@@ -12,7 +11,7 @@ export interface QueueLocation {
   /** Scheme, host and port. */
   endpoint: string
   host: string
-  /** For people. */
+  /** For messages to the user. */
   name: string
 }
 
@@ -20,13 +19,13 @@ const awsHost =
   /(?:^|\.)(?:sqs(?:-fips)?\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)(?:\.vpce)?\.(?:api\.aws|amazonaws\.(?:com(?:\.cn)?|eu))$/
 
 /** Throws a ProbeFailure of the step `connect`. */
-export function queueLocationOf(queueUrl: string, place: ObjectLocation): QueueLocation {
+export function queueLocationOf(queueUrl: string, location: ObjectLocation): QueueLocation {
   const url = URL.canParse(queueUrl) ? new URL(queueUrl) : undefined
   const path = withoutTrailingSlashes(url?.pathname ?? '')
   const name = lastSegment(path)
   if (!url || !/^https?:$/.test(url.protocol) || !/^[\w.-]{1,128}$/.test(name)) {
     const example =
-      place.kind === 'azure'
+      location.kind === 'azure'
         ? 'https://account.queue.core.windows.net/queue'
         : 'https://sqs.eu-west-1.amazonaws.com/123456789012/queue'
     throw new ProbeFailure({
@@ -41,15 +40,15 @@ export function queueLocationOf(queueUrl: string, place: ObjectLocation): QueueL
 }
 
 export function queueAddress({ url, host }: QueueLocation): Address {
-  return { url: new URL(url), shown: host, field: 'queueUrl', isOperators: false }
+  return { url: new URL(url), shown: host, field: 'queueUrl', isOperatorSet: false }
 }
 
-/** For a sentence. */
+/** For messages to the user. */
 export function shownQueue({ host }: QueueLocation): string {
   return `the queue at ${host}`
 }
 
-/** Of a queue at AWS, as its host tells. */
+/** Region in the host name of an SQS queue. */
 export function regionOfHost(host: string): string | undefined {
   const [, region, oldRegion] = awsHost.exec(asciiLowerCase(host)) ?? []
   return region ?? oldRegion

@@ -1,6 +1,6 @@
-// Reads the objects of a store that a queue tells of, after those that are there already. Each version of an object is a partition
-// of its own, and the version is that which the store has: whatever a message says, and however often, it is the same partition. A
-// message is removed when everything that it tells of is durable, and not before.
+// Reads existing objects of a store, then the objects that a queue announces. Each version of an object is a partition. The store
+// decides about the version, so repeated messages lead to the same partition. A message is deleted only when all objects that it
+// announces are durable.
 import {
   type Batch,
   finishedPosition,
@@ -24,13 +24,13 @@ import { countWaiting } from './queue-waiting.ts'
 export interface QueueReading {
   store: ObjectStore
   queue: MessageQueue
-  /** For a sentence. */
+  /** For messages to the user. */
   shownQueue: string
-  /** Whether it is this reader that tells what waits in the queue, and not only what it holds. */
-  tellsWaiting: boolean
+  /** Whether the lag of this reader includes messages in the queue, not only those that it holds. */
+  reportsWaiting: boolean
   pattern: ObjectPattern
-  place: EventOrigin
-  /** Undefined: only what the queue tells of is given. */
+  origin: EventOrigin
+  /** Undefined: without initial load. */
   listing: InitialListing | undefined
   times?: HoldTimes
   /** Of the whole reader. */
@@ -38,30 +38,30 @@ export interface QueueReading {
 }
 
 const usualTimes: HoldTimes = { holdMs: 60_000, extendEveryMs: 20_000 }
-/** As many can be claimed at once. */
+/** Limit of one claim. */
 const maxBatches = 1_000
 const maxWaitMs = 20_000
 const giveBackMs = 1_000
 
 export function makeQueueReader(reading: QueueReading): SourceReader {
-  const { store, queue, shownQueue, tellsWaiting, listing, signal, times = usualTimes } = reading
+  const { store, queue, shownQueue, reportsWaiting, listing, signal, times = usualTimes } = reading
   const held = holdMessages(queue, times)
   const intake = makeIntake({ ...reading, held, holdMs: times.holdMs })
   const closing = new AbortController()
-  const waiting = tellsWaiting ? countWaiting(queue, held, AbortSignal.any([signal, closing.signal])) : undefined
+  const waiting = reportsWaiting ? countWaiting(queue, held, AbortSignal.any([signal, closing.signal])) : undefined
   const announced = makeAnnouncedObjects(store, held, intake)
-  /** What keeps messages from being removed, and only the user can mend. */
-  let trouble: ProbeFailure | undefined
+  /** Why messages cannot be deleted, if only the user can fix it. */
+  let removalFailure: ProbeFailure | undefined
 
   const removeDone = async (limit: AbortSignal): Promise<void> => {
     try {
       await held.removeDone(limit)
-      trouble = undefined
+      removalFailure = undefined
     } catch (error) {
-      const told = readerError(error, shownQueue)
-      // It is told with the next read: nobody waits for what becomes of messages.
-      if (told instanceof ProbeFailure) trouble = told
-      throw told
+      const failure = readerError(error, shownQueue)
+      // Reported by the next read: the caller of `acknowledge` does not handle it.
+      if (failure instanceof ProbeFailure) removalFailure = failure
+      throw failure
     }
   }
 
@@ -80,7 +80,7 @@ export function makeQueueReader(reading: QueueReading): SourceReader {
         throw readerError(error, shownQueue)
       })
       waiting?.received(received.messageCount, waitMs)
-      announced.add(received.announced, received.refused)
+      announced.add(received.announced, received.rejected)
     }
     await announced.lookUp(maxObjects, limit)
     await removeDone(limit).catch((error: unknown) => {
@@ -94,7 +94,7 @@ export function makeQueueReader(reading: QueueReading): SourceReader {
       const limit = AbortSignal.any([signal, limits.signal, closing.signal])
       try {
         limit.throwIfAborted()
-        if (trouble) throw trouble
+        if (removalFailure) throw removalFailure
         if (listing && !listing.isDone) return await readListed(limits, limit)
         return await readQueue(limits, limit)
       } catch (error) {
@@ -114,16 +114,16 @@ export function makeQueueReader(reading: QueueReading): SourceReader {
     },
 
     note() {
-      const { leftCount } = held
-      if (leftCount === 0) return undefined
-      return `${leftCount.toLocaleString('en')} ${leftCount === 1 ? 'message' : 'messages'} will be tried again`
+      const { releasedCount } = held
+      if (releasedCount === 0) return undefined
+      return `${releasedCount.toLocaleString('en')} ${releasedCount === 1 ? 'message' : 'messages'} will be tried again`
     },
 
     async giveBack() {
       const limit = AbortSignal.any([signal, closing.signal, AbortSignal.timeout(giveBackMs)])
       const { promise: overdue, resolve } = Promise.withResolvers<void>()
       limit.addEventListener('abort', () => resolve(), { once: true })
-      // What is not given back comes again by itself.
+      // Messages that are not given back become visible after the visibility timeout.
       await Promise.race([held.giveBack(limit).catch(() => undefined), overdue])
     },
 

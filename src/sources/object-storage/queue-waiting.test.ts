@@ -29,8 +29,8 @@ function counting(test: TestContext, { countsHeld = false, heldCount = 0 } = {})
   return { waiting, now, answers, answer }
 }
 
-describe('what waits in a queue', () => {
-  it('is asked for after messages came, every five seconds at most', async (test) => {
+describe('the number of waiting messages', () => {
+  it('is updated after messages were received, at most every five seconds', async (test) => {
     const { waiting, now, answers, answer } = counting(test)
     assert.equal(waiting.count(), undefined)
     waiting.received(10, 0)
@@ -45,7 +45,7 @@ describe('what waits in a queue', () => {
     assert.deepEqual([answers.length, waiting.count()], [2, 50])
   })
 
-  it('is nothing as soon as nothing came, whatever was asked before', async (test) => {
+  it('is zero after an empty receive, also with a pending request', async (test) => {
     const { waiting, answers, answer } = counting(test)
     waiting.received(10, 0)
     waiting.received(0, 20_000)
@@ -54,7 +54,7 @@ describe('what waits in a queue', () => {
     assert.deepEqual([answers.length, waiting.count()], [1, 0])
   })
 
-  it('is asked for when nothing came to a receive that did not wait', async (test) => {
+  it('is updated after an empty receive that did not wait', async (test) => {
     const { waiting, answer } = counting(test)
     waiting.received(0, 0)
     assert.equal(waiting.count(), 0)
@@ -62,7 +62,7 @@ describe('what waits in a queue', () => {
     assert.equal(waiting.count(), 3)
   })
 
-  it('is without what is held, where the queue counts that too, and unknown when it does not answer', async (test) => {
+  it('excludes held messages if the queue counts them, and is unknown when the queue does not answer', async (test) => {
     const { waiting, now, answers, answer } = counting(test, { countsHeld: true, heldCount: 4 })
     waiting.received(4, 0)
     await answer(9)

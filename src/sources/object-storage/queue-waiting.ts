@@ -1,16 +1,16 @@
-// How many messages wait in a queue that nobody has received, as far as anybody knows: asked in the background, and not too often.
+// Estimate of the number of messages in a queue that no reader has received, updated in the background.
 import type { HeldMessages } from './held-messages.ts'
 import type { MessageQueue } from './message-queue.ts'
 
 export interface WaitingCount {
-  /** So many came with one receive, which waited for so long. */
+  /** Reports the result of one receive. */
   received(messageCount: number, waitedMs: number): void
-  /** Undefined: nobody knows. */
+  /** Undefined: unknown. */
   count(): number | undefined
 }
 
 const askEveryMs = 5_000
-/** An empty answer to a shorter receive may be that of a part of the queue. */
+/** A shorter receive may query only a subset of the servers: an empty answer is then not reliable. */
 const sureAfterMs = 1_000
 
 export function countWaiting(
@@ -27,11 +27,11 @@ export function countWaiting(
     askedAtMs = performance.now()
     const asked = ++question
     const learn = (count: number | undefined): void => {
-      // What was received meanwhile says more.
+      // A later receive is more recent.
       if (asked === question) known = count
     }
     queue.count(signal).then(
-      // What other readers hold cannot be told from what waits.
+      // Messages that other readers hold cannot be distinguished.
       (count) => learn(queue.countsHeld ? Math.max(0, count - held.count) : count),
       () => learn(undefined),
     )

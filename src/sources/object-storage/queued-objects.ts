@@ -1,13 +1,13 @@
-// The names of partitions where a queue tells of objects: each version of an object is a partition of its own, and so is a message
-// that leads nowhere. Positions are kept by these names: they are the same for ever, whoever makes them.
+// Partition names of a source with a queue: each version of an object, and each unusable message, is a partition. Positions are
+// stored under these names, so they must never change.
 import { createHash } from 'node:crypto'
 import { keyOf, positionOf } from './object-assignment.ts'
 import type { StoredObject } from './object-store.ts'
 
-/** Where a partition that is one object, or one message, begins. */
+/** Start position of a partition that is an object or a message. */
 export const begun = ''
 
-/** The position of a share of which everything has been listed: no key of a store is behind it. */
+/** Position of an assignment whose list is complete: it sorts after every key. */
 export const endOfListing = ` ${'\u{10FFFF}'.repeat(257)}`
 
 const ofObject = 'object:'
@@ -28,15 +28,15 @@ export function versionOf(partition: string): ObjectVersion | undefined {
   return space < 0 || key === undefined ? undefined : { key, etag: decodeURIComponent(position.slice(0, space)) }
 }
 
-/** Longer ones have no room in the index of a database. */
+/** Limit of the database index. */
 const maxPartitionBytes = 2_000
 
-/** Stores may have names, and versions, that are longer than what can be claimed. */
+/** Whether a name is too long to be claimed. */
 export function isTooLong(partition: string): boolean {
   return Buffer.byteLength(partition) > maxPartitionBytes
 }
 
-/** What a queue calls its messages is the queue's to say: a name that is not like those of the clouds is not kept as it is. */
+/** Unusual message ids are hashed: the queue decides about their length and characters. */
 export function messagePartition(id: string): string {
   const isPlain = /^[\w-]{1,128}$/.test(id)
   return ofMessage + (isPlain ? id : createHash('sha256').update(id).digest('hex'))

@@ -1,5 +1,5 @@
-// Reads exactly the versions of objects that are named, once more. One that is not there any more, or is another one, is told as it
-// is by a reader of ranges; whoever reads on then gets the next one.
+// Reads given versions of objects again. A deleted or replaced object rejects the read, as in a reader of ranges; the next read
+// continues with the next version.
 import { EndOfInput, finishedPosition, NotConnected, type Positions, type SourceReader } from '../source.ts'
 import { Changed, givenObject, readerError } from './object-reader.ts'
 import type { ObjectStore } from './object-store.ts'

@@ -1,4 +1,4 @@
-// What went wrong at a store that speaks S3, in our own words.
+// Failures of S3 and S3-compatible stores.
 
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { readAwsError } from '../aws/aws-error.ts'
@@ -11,38 +11,46 @@ export interface S3Attempt extends AwsAttempt {
   isPublic: boolean
 }
 
-interface Who {
+interface S3Caller {
   credentials: unknown
   /** The field that the credentials came in. */
   field: string
 }
 
-export function listAttempt(place: BucketLocation, who: Who): S3Attempt {
-  const thing = `the bucket "${place.bucket}"`
-  return { ...attemptAt(place, who), step: 'describe', thing, needs: 's3:ListBucket' }
+export function listAttempt(location: BucketLocation, caller: S3Caller): S3Attempt {
+  const resource = `the bucket "${location.bucket}"`
+  return { ...attemptAt(location, caller), step: 'describe', resource, action: 's3:ListBucket' }
 }
 
-export function readAttempt(place: BucketLocation, who: Who, key: string): S3Attempt {
-  const thing = `the object ${excerptOf(key, 200)} in the bucket "${place.bucket}"`
-  return { ...attemptAt(place, who), step: 'read', thing, needs: 's3:GetObject' }
+export function readAttempt(location: BucketLocation, caller: S3Caller, key: string): S3Attempt {
+  const resource = `the object ${excerptOf(key, 200)} in the bucket "${location.bucket}"`
+  return { ...attemptAt(location, caller), step: 'read', resource, action: 's3:GetObject' }
 }
 
-function attemptAt(place: BucketLocation, { credentials, field }: Who): Omit<S3Attempt, 'step' | 'thing' | 'needs'> {
-  const fields = { place: 'url', credentials: field, thing: 'url' }
-  return { service: 'S3', place: new URL(place.endpoint).host, fields, isPublic: credentials === undefined }
+function attemptAt(
+  location: BucketLocation,
+  { credentials, field }: S3Caller,
+): Omit<S3Attempt, 'step' | 'resource' | 'action'> {
+  const fields = { endpoint: 'url', credentials: field, resource: 'url' }
+  return { service: 'S3', endpoint: new URL(location.endpoint).host, fields, isPublic: credentials === undefined }
 }
 
 const changed = ['NoSuchKey', 'PreconditionFailed', 'InvalidRange']
 
 export function s3Failure(error: unknown, attempt: S3Attempt, signal: AbortSignal): ProbeFailure | ObjectChanged {
-  const { step, place, thing, fields } = attempt
+  const { step, endpoint, resource, fields } = attempt
   const failed = (code: FailureCode, reason: string, remedy: string, field: string): ProbeFailure =>
     new ProbeFailure({ step, code, reason, remedy, field })
   if (signal.aborted) {
-    return failed('timed_out', `${place} did not answer in time`, 'check that it works, and try again', fields.place)
+    return failed(
+      'timed_out',
+      `${endpoint} did not answer in time`,
+      'check that it works, and try again',
+      fields.endpoint,
+    )
   }
   const { name, status } = readAwsError(error)
-  const isOfObject = attempt.needs === 's3:GetObject'
+  const isOfObject = attempt.action === 's3:GetObject'
   if (isOfObject && (changed.includes(name) || (attempt.mayBeBare && isUnclear(name, status)))) {
     return new ObjectChanged()
   }
@@ -51,20 +59,20 @@ export function s3Failure(error: unknown, attempt: S3Attempt, signal: AbortSigna
     return new ObjectUnavailable({
       step,
       code: 'not_set_up',
-      reason: `${thing} is archived`,
+      reason: `${resource} is archived`,
       remedy,
-      field: fields.thing,
+      field: fields.resource,
     })
   }
-  // What the client calls an answer that has no name of its own. A store names what is missing.
+  // Name that the client gives to an answer without an error code. A store returns a code for what is missing.
   const isNameless = name === 'NotFound' && !attempt.mayBeBare
   const failure = awsFailure(isNameless ? undefined : error, attempt)
   if (failure.code !== 'permission_missing' || !attempt.isPublic) return failure
-  const reason = `${thing} is not open to everyone for ${attempt.needs}`
+  const reason = `${resource} is not open to everyone for ${attempt.action}`
   return failed('permission_missing', reason, 'send an access key, or make it public', 'authentication')
 }
 
-/** An answer without a name: it may be about the object, or about anything else. */
+/** An answer without an error code: the cause may be the object or something else. */
 function isUnclear(name: string, status: number | undefined): boolean {
   return status === 404 || (status === 400 && name === '')
 }

@@ -1,4 +1,4 @@
-// What the client of S3 really sends, where a server in the path of the source does not show it.
+// Requests of the S3 client that the tests with a complete server do not cover.
 import assert from 'node:assert/strict'
 import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -17,7 +17,7 @@ import { openS3Store } from './s3-store.ts'
 
 const object = { key: 'a.json', sizeBytes: jsonLines.length, etag: '', modifiedAt: undefined }
 
-describe('a store that speaks S3', () => {
+describe('a store with the S3 API', () => {
   let server: ObjectServer
   before(async () => {
     server = await startObjectServer()
@@ -27,7 +27,7 @@ describe('a store that speaks S3', () => {
   after(() => server.stop())
 
   const { signal } = new AbortController()
-  const openAt = (test: TestContext, place: Partial<BucketLocation>, egress = loopbackEgress): ObjectStore => {
+  const openAt = (test: TestContext, location: Partial<BucketLocation>, egress = loopbackEgress): ObjectStore => {
     const { accessKeyId, secretKey: secretAccessKey } = server.accessKey
     const whole: BucketLocation = {
       kind: 's3',
@@ -38,7 +38,7 @@ describe('a store that speaks S3', () => {
       region: server.region,
       isRegionGuessed: false,
       vendor: 'other',
-      ...place,
+      ...location,
     }
     const access = { credentials: async () => ({ accessKeyId, secretAccessKey }), field: 'accessKey' }
     const store = openS3Store(whole, access, plainContext, { egress, signal })
@@ -51,7 +51,7 @@ describe('a store that speaks S3', () => {
     return answering
   }
 
-  it("takes objects of Google's as they are stored, and does not sign what Google changes", async (test) => {
+  it('reads objects of Google as they are stored, and does not sign the header that Google modifies', async (test) => {
     const store = openAt(test, { vendor: 'google' })
     assert.equal((await store.list('', undefined, signal)).objects.length, 1)
     assert.deepEqual(Buffer.from(await store.read(object, 0, 8, signal)), jsonLines.subarray(0, 8))
@@ -63,7 +63,7 @@ describe('a store that speaks S3', () => {
     assert.doesNotMatch(headers.authorization!, /accept-encoding/)
   })
 
-  it('puts the bucket before the host where that is the way', async (test) => {
+  it('puts the bucket into the host name without path style', async (test) => {
     const names: string[] = []
     const egress = new Egress({ allowLoopback: true, deniedAddresses: [] }, async (name) => {
       names.push(name)
@@ -75,7 +75,7 @@ describe('a store that speaks S3', () => {
     assert.deepEqual([...new Set(names)], ['data.objects.example'])
   })
 
-  it('is not led elsewhere by the environment', async (test) => {
+  it('ignores the environment', async (test) => {
     const misleading = {
       AWS_ENDPOINT_URL: 'http://127.0.0.1:1',
       AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1',
@@ -94,7 +94,7 @@ describe('a store that speaks S3', () => {
     assert.equal((await openAt(test, {}).list('', undefined, signal)).objects.length, 1)
   })
 
-  it('goes to the region that the store names when none is known, and only once', async (test) => {
+  it('uses the region that the store returns when none is known, and only once', async (test) => {
     const list = '<ListBucketResult><Name>data</Name><IsTruncated>false</IsTruncated></ListBucketResult>'
     const moved = '<Error><Code>PermanentRedirect</Code><Endpoint>evil.example</Endpoint></Error>'
     const regions: string[] = []
@@ -105,18 +105,18 @@ describe('a store that speaks S3', () => {
       response.writeHead(isThere ? 200 : 301).end(isThere ? list : moved)
     })
     test.after(() => answering.stop())
-    const place = { endpoint: answering.url, region: 'us-east-1', isRegionGuessed: true }
-    assert.deepEqual(await openAt(test, place).list('', undefined, signal), { objects: [], isLast: true })
+    const location = { endpoint: answering.url, region: 'us-east-1', isRegionGuessed: true }
+    assert.deepEqual(await openAt(test, location).list('', undefined, signal), { objects: [], isLast: true })
     assert.deepEqual(regions, ['us-east-1', 'eu-west-1'])
-    // From now on the store names another region each time.
+    // Now the store returns another region each time.
     const wrong = { name: 'ProbeFailure', code: 'wrong_region' }
-    await assert.rejects(openAt(test, place).list('', undefined, signal), wrong)
+    await assert.rejects(openAt(test, location).list('', undefined, signal), wrong)
     assert.deepEqual(regions.slice(2), ['us-east-1', 'eu-west-3'])
-    await assert.rejects(openAt(test, { ...place, isRegionGuessed: false }).list('', undefined, signal), wrong)
+    await assert.rejects(openAt(test, { ...location, isRegionGuessed: false }).list('', undefined, signal), wrong)
     assert.equal(regions.length, 5)
   })
 
-  it('finds objects that it asks for all at once before it knows the region', async (test) => {
+  it('finds objects with concurrent requests before it knows the region', async (test) => {
     const wrong = '<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>'
     const isThere = Promise.withResolvers<void>()
     let wrongHeads = 0
@@ -127,7 +127,7 @@ describe('a store that speaks S3', () => {
         response.writeHead(200, { 'content-length': '5', etag: '"x"' }).end()
         return
       }
-      // The first one learns of the region, and only then are the others told that theirs is wrong, without a word.
+      // The first request gets the region. Only then do the others fail, with answers without a body.
       if (method === 'HEAD' && wrongHeads++ > 0) await isThere.promise
       response.writeHead(400).end(method === 'HEAD' ? undefined : wrong)
     })
@@ -141,7 +141,7 @@ describe('a store that speaks S3', () => {
     assert.equal(wrongHeads, 3)
   })
 
-  it('reads keys that were encoded because XML cannot hold them', async (test) => {
+  it('reads keys with characters that are invalid in XML', async (test) => {
     const contents = '<Contents><Key>a+b%2Bc%0A%C3%A9%2525</Key><Size>1</Size><ETag>x</ETag></Contents>'
     const list = `<ListBucketResult><Name>data</Name><EncodingType>url</EncodingType>${contents}</ListBucketResult>`
     const answering = await scripted(test, list)
@@ -167,13 +167,13 @@ describe('a store that speaks S3', () => {
     ['has a text without an end', 'x'.repeat(100_000)],
     ['declares a type of document', '', '<!DocType x>'],
   ] as [what: string, text: string, before?: string][]) {
-    it(`does not take a list for one that ${what}`, async (test) => {
+    it(`rejects a list that ${what}`, async (test) => {
       const { url: endpoint } = await scripted(test, `${before}${listOf(text)}`)
       const expected = { name: 'ProbeFailure', code: 'protocol_mismatch' }
       await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
     })
 
-    it(`tells an error that ${what} by its status`, async (test) => {
+    it(`classifies an error that ${what} by its status`, async (test) => {
       const { url: endpoint } = await scripted(test, `${before}<Error><Code>AccessDenied</Code>${text}</Error>`, 502)
       const expected = { name: 'ProbeFailure', code: 'source_failed' }
       await assert.rejects(openAt(test, { endpoint }).list('', undefined, signal), expected)
@@ -181,7 +181,7 @@ describe('a store that speaks S3', () => {
     })
   }
 
-  it('reads whole objects to where they stay, and none of another size', async (test) => {
+  it('reads whole objects directly, and none of another size', async (test) => {
     const store = openAt(test, {})
     const body = await store.open(object, signal)
     assert.ok(body instanceof DirectBody, 'the store says how long it is')
@@ -194,7 +194,7 @@ describe('a store that speaks S3', () => {
     }
   })
 
-  it('reads objects that are longer than any list', async (test) => {
+  it('reads objects that exceed the limit of a list', async (test) => {
     const bytes = Buffer.alloc(5_000_000, 'x')
     const { url: endpoint } = await scripted(test, bytes)
     const large = { ...object, sizeBytes: bytes.length }
@@ -202,7 +202,7 @@ describe('a store that speaks S3', () => {
     assert.equal(read.length, bytes.length)
   })
 
-  it('goes on behind pages that have nothing in them, as long as the store says how', async (test) => {
+  it('continues after empty pages if they have a continuation token', async (test) => {
     const answering = await startScripted(({ url = '' }, response) => {
       const token = new URL(url, 'http://store').searchParams.get('continuation-token')
       const more = `<IsTruncated>true</IsTruncated><NextContinuationToken>${Number(token) + 1}</NextContinuationToken>`
@@ -222,14 +222,14 @@ describe('a store that speaks S3', () => {
     ['AccessDenied', 403, 'permission_missing'],
     ['KMSDisabledException', 400, 'not_set_up'],
   ] as const) {
-    it(`tells ${name} of an object`, async (test) => {
+    it(`reports ${name} of an object`, async (test) => {
       const error = `<Error><Code>${name}</Code><Message>A message of theirs.</Message></Error>`
       const { url: endpoint } = await scripted(test, error, status)
       await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), { name: 'ProbeFailure', code })
     })
   }
 
-  it('tells an archived object apart from what is wrong with others, too', async (test) => {
+  it('reports an archived object as a failure of this object only', async (test) => {
     const failureOf = async (name: string): Promise<unknown> => {
       const { url: endpoint } = await scripted(test, `<Error><Code>${name}</Code></Error>`, 403)
       return openAt(test, { endpoint })
@@ -242,8 +242,8 @@ describe('a store that speaks S3', () => {
     }
   })
 
-  describe('asked for an object, answers without a word', () => {
-    /** To HEAD with a status, to a list with what is given. */
+  describe('answers a HEAD request without an error code', () => {
+    /** Answers HEAD with a status, and a list with the given objects. */
     const answering = async (test: TestContext, status: number, list: string, listStatus = 200) => {
       const server = await startScripted(({ method }, response) => {
         if (method === 'HEAD') response.writeHead(status).end()
@@ -254,7 +254,7 @@ describe('a store that speaks S3', () => {
       return { find, asked: () => server.requests.map(({ method, url }) => `${method} ${url}`) }
     }
 
-    it('is believed when a list does not have the object', async (test) => {
+    it('reports a missing object when a list does not have it', async (test) => {
       for (const status of [404, 400]) {
         const { find, asked } = await answering(test, status, listOf(contentsOf('a.json.bak')))
         assert.equal(await find('a.json'), undefined)
@@ -262,7 +262,7 @@ describe('a store that speaks S3', () => {
       }
     })
 
-    it('is not believed when a list has it, unless it is the name that is not taken', async (test) => {
+    it('finds an object that a list has, unless its name is invalid', async (test) => {
       const missing = await answering(test, 404, listOf(contentsOf('a.json')))
       assert.equal((await missing.find('a.json'))?.etag, 'x')
       const refused = await answering(test, 400, listOf(contentsOf('a.json')))
@@ -275,7 +275,7 @@ describe('a store that speaks S3', () => {
       ['AccessDenied', 403, 'permission_missing'],
       ['', 404, 'protocol_mismatch'],
     ] as const) {
-      it(`is told by what a list says: ${name || 'nothing either'}`, async (test) => {
+      it(`reports the error of a list: ${name || 'without code'}`, async (test) => {
         for (const ofHead of [404, 400]) {
           const error = name && `<Error><Code>${name}</Code></Error>`
           const { find } = await answering(test, ofHead, error, status)
@@ -284,14 +284,14 @@ describe('a store that speaks S3', () => {
       })
     }
 
-    it('is not asked for a key that no object can have', async (test) => {
+    it('is not asked for an invalid key', async (test) => {
       const { find, asked } = await answering(test, 500, '')
       assert.equal(await find('é'.repeat(513)), undefined)
       assert.deepEqual(asked(), [])
       await assert.rejects(find('é'.repeat(512)), { code: 'source_failed' })
     })
 
-    it('is no reason to ask for ever, where the region is only guessed', async (test) => {
+    it('does not cause endless retries when the region is guessed', async (test) => {
       const server = await startScripted(({ method, url = '' }, response) => {
         const isList = url.includes('list-type')
         if (method === 'HEAD') response.writeHead(400).end()
@@ -309,7 +309,7 @@ describe('a store that speaks S3', () => {
     ['NoSuchKey', 404],
     ['InvalidRange', 416],
   ] as const) {
-    it(`takes ${name} for an object that changed`, async (test) => {
+    it(`treats ${name} as a changed object`, async (test) => {
       const { url: endpoint } = await scripted(test, `<Error><Code>${name}</Code></Error>`, status)
       await assert.rejects(openAt(test, { endpoint }).read(object, 0, 8, signal), { name: 'ObjectChanged' })
     })

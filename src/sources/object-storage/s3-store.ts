@@ -1,5 +1,5 @@
-// A store of objects that speaks S3: Amazon's, Google's, or anyone's. The client is told everything, so that nothing in the
-// environment of this process has a say: not where to send, and above all not as whom. What is public is asked for as nobody.
+// Object store with the S3 API: Amazon, Google or compatible. All options of the client are set explicitly, so that it never uses
+// endpoints or credentials of the environment of this process. Public buckets are read with unsigned requests.
 import { addAbortSignal, type Readable } from 'node:stream'
 import {
   GetObjectCommand,
@@ -11,7 +11,7 @@ import {
 import type { AwsCredentials } from '../aws/aws.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { type BucketLocation, operatorsEndpoint } from './object-location.ts'
 import {
   bareEtag,
@@ -27,26 +27,26 @@ import { listAttempt, readAttempt, type S3Attempt, s3Failure } from './s3-failur
 import { firstBytes, wholeObject } from './whole-object.ts'
 
 export interface S3Access {
-  /** Undefined: nobody. */
+  /** Undefined: unsigned requests. */
   credentials: AwsCredentials | undefined
   /** The field of the source that they came in. */
   field: string
 }
 
 export function openS3Store(
-  place: BucketLocation,
+  location: BucketLocation,
   access: S3Access,
   context: SourceContext,
-  surroundings: SourceAccess,
+  options: SourceAccess,
 ): ObjectStore {
-  const { bucket: Bucket } = place
-  const handler = awsRequestHandler(surroundings, context, ({ query }) =>
+  const { bucket: Bucket } = location
+  const handler = awsRequestHandler(options, context, ({ query }) =>
     query?.['x-id'] === 'GetObject' ? 'object' : 'xml',
   )
-  let at = place
+  let at = location
   let client = makeClient(at, access, context, handler)
 
-  /** Some stores name their region in the body of an answer only, which that to HEAD does not have. */
+  /** Some stores return their region only in the body of an error, which an answer to HEAD does not have. */
   const withRegion = async (
     client: S3Client,
     Key: string,
@@ -63,7 +63,7 @@ export function openS3Store(
     }
   }
 
-  /** In the region that the store names, when the URL names none. */
+  /** Retries in the region that the store returns, if the URL has no region. */
   const send = async <Output>(
     attempt: S3Attempt,
     signal: AbortSignal,
@@ -75,15 +75,15 @@ export function openS3Store(
     } catch (error) {
       const failure = s3Failure(error, attempt, signal)
       const { region, status } = readAwsError(error)
-      // Of several that are asked at once, the first one moves; the others may not have been told where to.
+      // Of concurrent requests, the first one changes the region; answers to the others may lack it.
       const hasMoved = at !== asked
-      const isTold = region !== undefined && region !== asked.region
-      const mayMove = asked.isRegionGuessed && (hasMoved || isTold)
-      // An answer without a body has no name for it.
+      const hasRegion = region !== undefined && region !== asked.region
+      const mayMove = asked.isRegionGuessed && (hasMoved || hasRegion)
+      // An answer without a body has no error code.
       const isBare = attempt.mayBeBare === true && status === 400
       const isElsewhere = isBare || (!(failure instanceof ObjectChanged) && failure.code === 'wrong_region')
       if (!mayMove || !isElsewhere) throw failure
-      if (isTold && !hasMoved) {
+      if (hasRegion && !hasMoved) {
         const endpoint = at.vendor === 'amazon' && { endpoint: awsEndpoint('s3', region) }
         at = { ...at, region, isRegionGuessed: false, ...endpoint }
         client = makeClient(at, access, context, handler)
@@ -101,15 +101,15 @@ export function openS3Store(
     { after, MaxKeys }: { after: string | undefined; MaxKeys: number },
     abortSignal: AbortSignal,
   ): Promise<ObjectPage> => {
-    const attempt = listAttempt(place, access)
+    const attempt = listAttempt(location, access)
     let next: { StartAfter?: string; ContinuationToken?: string } = after === undefined ? {} : { StartAfter: after }
-    // Some stores give pages of what was deleted, with nothing in them.
+    // Some stores return empty pages for deleted objects.
     for (let emptyPages = 0; ; emptyPages++) {
       const page = await send(attempt, abortSignal, async (client) => {
         const command = new ListObjectsV2Command({
           Bucket,
           MaxKeys,
-          // Keys may hold characters that XML cannot.
+          // Keys may have characters that are invalid in XML.
           EncodingType: 'url',
           ...(prefix !== '' && { Prefix: prefix }),
           ...next,
@@ -128,7 +128,7 @@ export function openS3Store(
 
     async find(key, abortSignal) {
       if (Buffer.byteLength(key) > maxKeyBytes) return undefined
-      const attempt = { ...readAttempt(place, access, key), step: 'describe' as const, mayBeBare: true }
+      const attempt = { ...readAttempt(location, access, key), step: 'describe' as const, mayBeBare: true }
       let status: number | undefined
       try {
         const head = await send(attempt, abortSignal, (client) =>
@@ -143,7 +143,7 @@ export function openS3Store(
         return { key, sizeBytes, etag: bareEtag(ETag), modifiedAt }
       } catch (error) {
         if (!(error instanceof ObjectChanged)) throw error
-        // Its errors have names: what is wrong with more than this object shows.
+        // Errors of a list have codes: this request fails when more than this object is affected.
         const { objects } = await list(key, { after: undefined, MaxKeys: 1 }, abortSignal)
         return status === 404 ? objects.find((object) => object.key === key) : undefined
       }
@@ -151,11 +151,11 @@ export function openS3Store(
 
     async read({ key, etag }, start, end, abortSignal) {
       if (end <= start) return new Uint8Array()
-      return send(readAttempt(place, access, key), abortSignal, async (client) => {
+      return send(readAttempt(location, access, key), abortSignal, async (client) => {
         const command = new GetObjectCommand({ Bucket, Key: key, Range: `bytes=${start}-${end - 1}`, ...ifMatch(etag) })
         const { Body, ContentRange } = await client.send(command, { abortSignal })
         const body = addAbortSignal(abortSignal, Body as Readable)
-        // Some stores give the whole object whatever was asked for; its beginning can be used.
+        // Some stores ignore Range and return the whole object; only its start can be used.
         if (ContentRange === undefined && start > 0) {
           body.destroy()
           throw new Error('no part of an object')
@@ -167,7 +167,7 @@ export function openS3Store(
     },
 
     async open({ key, etag, sizeBytes }, abortSignal) {
-      const { Body } = await send(readAttempt(place, access, key), abortSignal, (client) =>
+      const { Body } = await send(readAttempt(location, access, key), abortSignal, (client) =>
         client.send(new GetObjectCommand({ Bucket, Key: key, ...ifMatch(etag) }), { abortSignal }),
       )
       return wholeObject(Body as Readable, sizeBytes, abortSignal)
@@ -177,10 +177,10 @@ export function openS3Store(
   }
 }
 
-/** With `next` when it is empty, and others follow. */
+/** `next` is set when the page is empty and not the last. */
 function pageOf(list: ListObjectsV2CommandOutput): ObjectPage & { next?: string } {
   const { Name, IsTruncated, Contents = [], EncodingType, NextContinuationToken: next } = list
-  // The client takes any answer that is no error for an empty list.
+  // The client parses any successful answer as an empty list.
   if (Name === undefined && IsTruncated === undefined) throw new Error('not a list')
   const keyOf = (key: string): string => (EncodingType === 'url' ? decodedKey(key) : key)
   const objects = Contents.flatMap(({ Key, Size = 0, ETag, LastModified }): StoredObject[] =>
@@ -205,7 +205,7 @@ function decodedKey(key: string): string {
   }
 }
 
-const nobody = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' })
+const anonymous = async () => ({ accessKeyId: 'nobody', secretAccessKey: 'nothing' })
 
 function makeClient(
   { endpoint, region, isPathStyle, vendor }: BucketLocation,
@@ -213,17 +213,17 @@ function makeClient(
   context: SourceContext,
   requestHandler: ReturnType<typeof awsRequestHandler>,
 ): S3Client {
-  const elsewhere = operatorsEndpoint(vendor, context)
+  const endpointOverride = operatorsEndpoint(vendor, context)
   const client = new S3Client({
     region,
-    endpoint: elsewhere ?? endpoint,
-    forcePathStyle: isPathStyle || elsewhere !== undefined,
-    // Without credentials the client would look for those of the operator, and sign with them.
-    credentials: credentials ?? nobody,
+    endpoint: endpointOverride ?? endpoint,
+    forcePathStyle: isPathStyle || endpointOverride !== undefined,
+    // Without credentials, the client would use those of the environment.
+    credentials: credentials ?? anonymous,
     ...(credentials === undefined && { signer: { sign: async (request) => request } }),
     requestHandler,
     ...awsClientDefaults,
-    // Stores of others do not know the checksums that Amazon's added later.
+    // Other stores do not support the newer checksums of Amazon.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     followRegionRedirects: false,
@@ -237,7 +237,7 @@ function makeClient(
   return client
 }
 
-/** Google unpacks gzip for whoever does not say that they can. It also changes the header on its way, so it must not be signed. */
+/** Google decompresses gzip objects without Accept-Encoding, and modifies that header, so it must not be signed. */
 function takeAsStored(client: S3Client): void {
   client.middlewareStack.add(
     (next) => (args) => {

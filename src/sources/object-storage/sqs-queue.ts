@@ -1,5 +1,5 @@
-// A queue at SQS, or at what speaks like it. The client is told everything, so that nothing in the environment of this process has
-// a say: not where to send, and not as whom.
+// Queue of SQS or of a compatible service. All options of the client are set explicitly, so that it never uses endpoints or
+// credentials of the environment of this process.
 import {
   ChangeMessageVisibilityBatchCommand,
   DeleteMessageBatchCommand,
@@ -10,13 +10,13 @@ import {
 import type { AwsCredentials } from '../aws/aws.ts'
 import { awsFailure } from '../aws/aws-failure.ts'
 import { awsClientDefaults, awsRequestHandler } from '../aws/aws-http.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { type MessageHandle, type MessageQueue, secondsOf } from './message-queue.ts'
 import type { QueueLocation } from './queue-location.ts'
 
-/** Most that SQS gives, extends or removes at once. */
+/** Batch limit of SQS. */
 const maxMessages = 10
-/** Longest that SQS waits for a message. */
+/** Limit of SQS for long polling. */
 const maxWaitSeconds = 20
 const maxHoldSeconds = 43_200
 
@@ -30,14 +30,14 @@ export interface SqsAccess {
 type Action = 'ReceiveMessage' | 'DeleteMessage' | 'ChangeMessageVisibility' | 'GetQueueAttributes'
 
 export function openSqsQueue(
-  place: QueueLocation,
+  location: QueueLocation,
   access: SqsAccess,
   context: SourceContext,
-  surroundings: SourceAccess,
+  options: SourceAccess,
 ): MessageQueue {
-  const { url: QueueUrl, endpoint, host, name } = place
+  const { url: QueueUrl, endpoint, host, name } = location
   const { credentials, field, region } = access
-  const requestHandler = awsRequestHandler(surroundings, context, ({ headers }) =>
+  const requestHandler = awsRequestHandler(options, context, ({ headers }) =>
     headers['x-amz-target']?.endsWith('.ReceiveMessage') ? 'messages' : 'json',
   )
   const client = new SQSClient({
@@ -46,7 +46,7 @@ export function openSqsQueue(
     endpoint,
     credentials,
     requestHandler,
-    // One message that is not whole must not keep the others back; and some machines have no MD5.
+    // One corrupt message must not fail the batch, and MD5 is not available everywhere.
     md5: false,
   })
 
@@ -57,10 +57,10 @@ export function openSqsQueue(
       throw awsFailure(error, {
         step: 'describe',
         service: 'SQS',
-        place: host,
-        thing: `the queue "${name}"`,
-        needs: `sqs:${action}`,
-        fields: { place: 'queueUrl', credentials: field, thing: 'queueUrl' },
+        endpoint: host,
+        resource: `the queue "${name}"`,
+        action: `sqs:${action}`,
+        fields: { endpoint: 'queueUrl', credentials: field, resource: 'queueUrl' },
       })
     }
   }
@@ -70,7 +70,7 @@ export function openSqsQueue(
       const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] })
       const { Attributes } = await client.send(command, { abortSignal })
       const count = Number(Attributes?.ApproximateNumberOfMessages ?? Number.NaN)
-      // The client takes any answer that is no error for a queue without attributes.
+      // The client parses any successful answer as a queue without attributes.
       if (!Number.isSafeInteger(count)) throw new Error('not a queue')
       return count
     })
@@ -85,7 +85,7 @@ export function openSqsQueue(
         MessageSystemAttributeNames: ['ApproximateReceiveCount'],
       })
       const { Messages = [] } = await attempt('ReceiveMessage', () => client.send(command, { abortSignal }))
-      // Whoever answers with more has not been asked.
+      // A server must not return more than requested.
       return Messages.slice(0, maxMessages).flatMap(
         ({ MessageId: id, Body: text = '', ReceiptHandle: receipt, Attributes }) => {
           if (!id || !receipt) return []

@@ -1,4 +1,4 @@
-// Counts the objects of a share that are not given yet, from lists alone.
+// Counts the remaining objects of an assignment from lists.
 import type { ListingParts } from './initial-listing.ts'
 import { progressOf } from './object-assignment.ts'
 import { listMatching } from './object-listing.ts'
@@ -6,12 +6,12 @@ import { listMatching } from './object-listing.ts'
 /** Of 1,000 objects each: stores charge for every list. */
 const maxPages = 20
 
-/** Undefined when there are more than are listed. */
+/** Undefined when there are more than `maxPages` pages. */
 export async function countWaitingObjects(
-  { store, pattern, positions, share }: ListingParts,
+  { store, pattern, positions, assignment }: ListingParts,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { isDue, doneUpTo } = progressOf(share, positions)
+  const { isDue, doneUpTo } = progressOf(assignment, positions)
   let after = doneUpTo
   let count = 0
   for (let page = 1; page <= maxPages; page++) {

@@ -12,11 +12,11 @@ const bytes = Buffer.alloc(200_000, 'abc')
 const piecesOf = (whole: Buffer) => Readable.from([whole.subarray(0, 100_000), whole.subarray(100_000)])
 
 describe('the stream of a whole object', () => {
-  it('gives all of it', async () => {
+  it('is complete', async () => {
     assert.ok((await buffer(wholeObject(piecesOf(bytes), bytes.length, never))).equals(bytes))
   })
 
-  it('does not end as if it were complete when it is cut, too long, or broken', async () => {
+  it('fails when it is truncated, too long or broken', async () => {
     await assert.rejects(buffer(wholeObject(piecesOf(bytes), bytes.length + 1, never)), NotConnected)
     await assert.rejects(buffer(wholeObject(piecesOf(bytes), bytes.length - 1, never)), NotConnected)
     const broken = new PassThrough()
@@ -30,7 +30,7 @@ describe('the stream of a whole object', () => {
     await assert.rejects(other, NotConnected)
   })
 
-  it('gives up when it is told to, also before it began', async () => {
+  it('stops when the signal is aborted, also before the start', async () => {
     const stopping = new AbortController()
     const body = new PassThrough()
     const whole = buffer(wholeObject(body, 10, stopping.signal))
@@ -40,7 +40,7 @@ describe('the stream of a whole object', () => {
     await assert.rejects(buffer(wholeObject(new PassThrough(), 10, stopping.signal)), NotConnected)
   })
 
-  it('lets go of the answer when nobody wants the rest', async () => {
+  it('destroys the answer when the reader stops early', async () => {
     const body = new PassThrough()
     const whole = wholeObject(body, 10, never)
     whole.destroy()
@@ -48,7 +48,7 @@ describe('the stream of a whole object', () => {
     assert.ok(body.destroyed)
   })
 
-  it('gives up a store that stalls, and not a reader that is slow', async () => {
+  it('fails when the store stalls, but not when the reader is slow', async () => {
     const stalled = new PassThrough()
     await assert.rejects(buffer(wholeObject(stalled, 10, never, 20)), NotConnected)
     for (const given of [bytes, bytes.subarray(0, 10)]) {
@@ -58,7 +58,7 @@ describe('the stream of a whole object', () => {
     }
   })
 
-  it('gives its beginning, and nothing when there is less', async () => {
+  it('returns its start, or undefined when it is shorter', async () => {
     const body = piecesOf(bytes)
     assert.deepEqual(Buffer.from((await firstBytes(body, 3))!).toString(), 'abc')
     assert.ok(body.destroyed)

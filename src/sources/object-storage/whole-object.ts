@@ -1,11 +1,11 @@
-// The body of an answer as a stream of exactly one whole object: one that is cut short, goes on for too long or is given up
-// ends with NotConnected, never as if it were complete.
+// The body of an answer as a stream of exactly one object: a body that is too short, too long or aborted ends with NotConnected,
+// never as if it were complete.
 import { type Readable, Transform } from 'node:stream'
 import { DirectBody } from '../direct/direct-body.ts'
 import { longestStallMs } from '../direct/direct-client.ts'
 import { NotConnected } from '../source.ts'
 
-/** `stallMs`: a store that gives nothing for this long, and at most twice as long, has stalled. */
+/** `stallMs`: without data for this long, and at most twice as long, the stream fails. */
 export function wholeObject(
   body: Readable,
   sizeBytes: number,
@@ -29,7 +29,7 @@ export function wholeObject(
   }
   let awaitedFrom: number | undefined
   const watch = setInterval(() => {
-    // Whoever reads may take their time: the store is awaited only when all that it gave has been taken.
+    // A slow reader is not a stall: only wait for the store when all its data has been read.
     const isAwaited = whole.readableLength === 0 && !body.readableEnded
     if (isAwaited && awaitedFrom === passedBytes) fail()
     awaitedFrom = isAwaited ? passedBytes : undefined
@@ -48,7 +48,7 @@ export function wholeObject(
   return body.pipe(whole)
 }
 
-/** Such a body watches over itself. */
+/** A DirectBody checks its size and timeouts. */
 function endedBy(body: DirectBody, signal: AbortSignal): DirectBody {
   const giveUp = (): void => {
     body.destroy(new NotConnected())

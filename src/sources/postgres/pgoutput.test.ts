@@ -1,4 +1,4 @@
-// Messages of pgoutput, made by hand and by a real server.
+// pgoutput messages, built by hand and from a real server.
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { after, before, describe, it } from 'node:test'
@@ -47,14 +47,14 @@ describe('messages of pgoutput', () => {
     ])
   })
 
-  it('that say nothing of rows are passed over', () => {
+  it('without rows are skipped', () => {
     assert.deepEqual(
       decodeAll([Buffer.from('O\0\0\0\0\0\0\0\x01other\0'), Buffer.from('Y\0\0\0\x01public\0mood\0')]),
       [],
     )
   })
 
-  it('are refused when they are of no known kind', () => {
+  it('are errors when their kind is unknown', () => {
     const one = walMessages.insert(id, ['1'])
     const changed = (at: number, letter: string): Buffer => {
       const bytes = Buffer.from(one)
@@ -66,7 +66,7 @@ describe('messages of pgoutput', () => {
     for (const message of unknown) assert.throws(() => decodeAll([message]), UndecodableWal)
   })
 
-  it('are refused when they are cut, or go on', () => {
+  it('are errors when they are too short or too long', () => {
     const messages = [
       walMessages.begin(1n, 2n),
       walMessages.commit(1n, 2n),
@@ -84,7 +84,7 @@ describe('messages of pgoutput', () => {
     }
   })
 
-  it('give nothing but an error or rows, whatever their bytes are', () => {
+  it('give either rows or an error, whatever their bytes are', () => {
     const nothing = (): void => undefined
     const visitor: WalVisitor = {
       ...{ begin: nothing, commit: nothing, relation: nothing, truncate: nothing },
@@ -149,7 +149,7 @@ describe('messages of a real server', () => {
     return call?.[1] as Relation
   }
 
-  it('tell of a table, and of rows by their key', async () => {
+  it('describe a table, and rows by their key', async () => {
     assert.deepEqual(await changes(`INSERT INTO public.plain VALUES (1, 'a', NULL)`), [
       [
         'relation',
@@ -168,7 +168,7 @@ describe('messages of a real server', () => {
       ['insert', ['1', 'a', null]],
     ])
     await changes('DELETE FROM public.plain')
-    // Whoever reads is told of the table once, and this is another reader each time.
+    // The relation is sent once per connection, and each read is a new one.
     const [again, ...rest] = await changes(`BEGIN;
       INSERT INTO public.plain VALUES (1, 'a', repeat('x', 5000));
       UPDATE public.plain SET note = 'b';
@@ -198,7 +198,7 @@ describe('messages of a real server', () => {
     ])
   })
 
-  it('tell of an index, of types, and of tables that are emptied', async () => {
+  it('describe an index, types, and truncated tables', async () => {
     const [byIndex] = await changes(`INSERT INTO public.by_index VALUES (1, 'a')`)
     assert.equal(relationOf(byIndex).identity, 'index')
     const moods = await changes(`INSERT INTO public.moods VALUES (1, 'happy')`)
@@ -209,7 +209,7 @@ describe('messages of a real server', () => {
     assert.equal((truncated[1] as number[]).length, 2)
   })
 
-  it('say when a transaction was committed', async () => {
+  it('have the commit time of a transaction', async () => {
     const [{ at }] = (await reader.query(`SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS at`)).rows
     await reader.query(`INSERT INTO public.plain VALUES (7)`)
     const calls = decodeAll(await reader.read())

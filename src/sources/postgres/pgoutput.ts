@@ -1,5 +1,5 @@
-// Decodes the messages of pgoutput, in its version 1, where they lie: no value is copied, and nothing is made for a row. Whatever
-// the bytes are, nothing outside of the message is read, and what is not known is refused rather than passed over.
+// Decodes pgoutput messages, protocol version 1, in place: no value is copied and no object is allocated per row. Nothing outside of
+// the message is read, whatever its bytes are. Unknown messages are errors.
 import { Buffer } from 'node:buffer'
 
 export interface Relation {
@@ -10,14 +10,11 @@ export interface Relation {
   columns: { name: string; isKey: boolean; typeId: number; modifier: number }[]
 }
 
-/**
- * The values of a row, as PostgreSQL prints them. There is one object for every message: what is in it is valid until the next
- * one is decoded.
- */
+/** The values of a row in PostgreSQL's text format. The object is reused: it is valid until the next message is decoded. */
 export interface Tuple {
   bytes: Buffer
   count: number
-  /** As in `tupleKind`. */
+  /** Values of `tupleKind`. */
   kinds: Uint8Array
   starts: Uint32Array
   ends: Uint32Array
@@ -25,7 +22,7 @@ export interface Tuple {
 
 export const tupleKind = {
   null: 0x6e,
-  /** A value that is stored apart from its row, and that the change did not touch: the server does not send it. */
+  /** An unchanged TOAST value, which the server does not send. */
   unchanged: 0x75,
   text: 0x74,
 } as const
@@ -35,13 +32,13 @@ export interface WalVisitor {
   commit(commitLsn: bigint, endLsn: bigint): void
   relation(relation: Relation): void
   insert(relationId: number, after: Tuple): void
-  /** `before`: the old key, or the whole old row, when the server sends it. */
+  /** `before`: the old key or the whole old row, if the server sent it. */
   update(relationId: number, after: Tuple, before: Tuple | undefined, beforeIs: 'key' | 'row' | undefined): void
   delete(relationId: number, before: Tuple, beforeIs: 'key' | 'row'): void
   truncate(relationIds: number[]): void
 }
 
-/** The server says something that pgoutput does not say. */
+/** A message that is not valid pgoutput. */
 export class UndecodableWal extends Error {
   constructor(what: string) {
     super(`a change cannot be decoded: ${what}`)
@@ -131,7 +128,7 @@ function readBeforeIs(bytes: Buffer, at: number, end: number): 'key' | 'row' {
   throw new UndecodableWal('a change has neither a key nor a row')
 }
 
-/** Gives where it ends. */
+/** Returns the end offset. */
 function readTuple(bytes: Buffer, start: number, end: number, tuple: Tuple): number {
   if (start + 2 > end) throw new UndecodableWal('a message is too short')
   const count = (bytes[start]! << 8) | bytes[start + 1]!
@@ -158,7 +155,7 @@ function readTuple(bytes: Buffer, start: number, end: number, tuple: Tuple): num
   return at
 }
 
-/** Without a sign. */
+/** Unsigned. */
 function int32(bytes: Buffer, at: number, end: number): number {
   if (at + 4 > end) throw new UndecodableWal('a message is too short')
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
@@ -173,7 +170,7 @@ function atEnd(at: number, end: number): void {
   if (at !== end) throw new UndecodableWal('a message is too long')
 }
 
-/** For what comes seldom. */
+/** Reads the fields of rare messages. */
 class Fields {
   readonly #bytes: Buffer
   readonly #end: number
@@ -257,7 +254,7 @@ const identities = new Map<number, Relation['identity']>([
 
 function decodeRelation(fields: Fields, visitor: WalVisitor): void {
   const id = fields.id()
-  // Of what PostgreSQL itself brings, the schema is not named.
+  // pgoutput sends an empty schema for pg_catalog.
   const schema = fields.text() || 'pg_catalog'
   const table = fields.text()
   const identity = identities.get(fields.byte())
@@ -278,7 +275,7 @@ function decodeTruncate(fields: Fields, visitor: WalVisitor): void {
   const count = fields.id()
   fields.byte()
   const relationIds: number[] = []
-  // The message ends long before a count that is made up.
+  // With an invalid count, the message ends first, which is an error.
   for (let index = 0; index < count; index++) relationIds.push(fields.id())
   fields.finish()
   visitor.truncate(relationIds)

@@ -1,20 +1,20 @@
-// How the worker of a pipe reaches PostgreSQL, and what the errors of the server mean for it.
+// Access of a worker to PostgreSQL, with classified errors.
 import { hostInUrl } from '../../lib/host.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { NotConnected, ProbeFailure, type SourceContext, type SourceAccess } from '../source.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
+import { NotConnected, ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
 import { loginOf } from './postgres-connection.ts'
 import { type DescribedSource, describeSource, type ReplicationNames } from './postgres-describe.ts'
 import { isPassingState, postgresFailure } from './postgres-failure.ts'
 import { openLink, PostgresError, type PostgresLink } from './postgres-link.ts'
 
-/** All methods, and those of their links, reject with NotConnected, or with a ProbeFailure for what only the user can mend. */
+/** All methods reject with a ProbeFailure for errors that only the user can fix, otherwise with NotConnected. */
 export interface PostgresAccess {
   config: PostgresSource
-  describe(surroundings: SourceAccess, names: ReplicationNames): Promise<DescribedSource>
-  open(surroundings: SourceAccess, options: { isReplication: boolean }): Promise<PostgresLink>
-  /** What an error of a link means. */
-  judge(error: unknown): unknown
+  describe(connectOptions: SourceAccess, names: ReplicationNames): Promise<DescribedSource>
+  open(connectOptions: SourceAccess, options: { isReplication: boolean }): Promise<PostgresLink>
+  /** NotConnected or ProbeFailure for an error of the server; other errors unchanged. */
+  classifyError(error: unknown): unknown
 }
 
 export function makePostgresAccess(
@@ -26,23 +26,23 @@ export function makePostgresAccess(
   const login = loginOf(config, secrets)
   return {
     config,
-    describe: (surroundings, names) => describeSource(config, login, context, { ...surroundings, names }),
+    describe: (connectOptions, names) => describeSource(config, login, context, { ...connectOptions, names }),
     open: ({ egress, signal }, { isReplication }) => openLink(login, context, { egress, signal, isReplication }),
-    judge(error) {
+    classifyError(error) {
       if (!(error instanceof PostgresError)) return error
-      const place = `${hostInUrl(host)}:${port}`
-      const failure = postgresFailure(error, { place, database, step: 'read', isAborted: false })
+      const address = `${hostInUrl(host)}:${port}`
+      const failure = postgresFailure(error, { address, database, step: 'read', isAborted: false })
       if (isPassingState(error.code)) return new NotConnected(undefined, failure)
-      return failure ?? unknownFailure(place)
+      return failure ?? unknownFailure(address)
     },
   }
 }
 
-function unknownFailure(place: string): ProbeFailure {
+function unknownFailure(address: string): ProbeFailure {
   return new ProbeFailure({
     step: 'read',
     code: 'source_failed',
-    reason: `${place} answers with an error that is not known`,
+    reason: `${address} answers with an error that is not known`,
     remedy: 'look for it in the log of the server',
   })
 }

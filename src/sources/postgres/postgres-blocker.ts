@@ -1,13 +1,13 @@
-// The transaction that a connection waits for: a replication slot can be created only when all transactions that write have ended.
+// Finds the transaction that a connection waits for. Creating a replication slot waits for all running write transactions.
 import type { PostgresLink } from './postgres-link.ts'
 
-/** Of a connection, as the server numbers it. */
+/** Backend process id of a connection. */
 export async function processIdOf(link: PostgresLink): Promise<number> {
   const [row] = await link.query('SELECT pg_catalog.pg_backend_pid()')
   return Number(row?.[0])
 }
 
-/** Who is waited for, and how to end that, as a sentence; undefined when nobody is. Statements of others are not shown. */
+/** The blocking transaction and how to end it, as text; undefined without one. It does not contain the statement. */
 export async function findBlocker(link: PostgresLink, waitingProcessId: number): Promise<string | undefined> {
   const [found] = await link.query(
     `SELECT holder.pid, activity.usename,

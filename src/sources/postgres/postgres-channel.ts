@@ -1,5 +1,5 @@
-// A connection to PostgreSQL after the sign-in: one conversation at a time, until something ends it. Whatever a server sends,
-// it ends the channel at worst: with NotConnected, or with the error that the server told last.
+// An authenticated connection to PostgreSQL with one conversation at a time. Invalid messages of the server only end the channel: with
+// NotConnected, or with the last error that the server sent.
 import type { Socket } from 'node:net'
 import { NotConnected } from '../source.ts'
 import { type Conversation, farewell, letters, MessageCutter, PostgresError } from './postgres-messages.ts'
@@ -7,25 +7,25 @@ import { type Conversation, farewell, letters, MessageCutter, PostgresError } fr
 export type LinkError = NotConnected | PostgresError
 
 export interface ChannelConversation extends Conversation {
-  /** The channel has ended, and nothing more comes. */
+  /** The channel has ended; no more messages follow. */
   end(error: LinkError): void
 }
 
-/** How long a server may take to end a session in order. */
+/** Time for an orderly end of the session. */
 const farewellTimeoutMs = 1_000
-/** After this time without a sign of life, the system asks the other machine for one. */
+/** TCP keepalive delay. */
 const aliveCheckMs = 30_000
-/** A server that does not take what we say does not get more of it. */
+/** When more is unsent, further messages are dropped. */
 const maxUnsentBytes = 64 * 1024
 
-/** Nothing was asked: an error tells that the server ends the session, and anything else is none of PostgreSQL's. */
+/** Idle: an error means that the server ends the session; any other message is a protocol violation. */
 const silence: ChannelConversation = {
-  receive: () => refuse(),
-  admit: () => refuse(),
+  receive: () => protocolViolation(),
+  admit: () => protocolViolation(),
   end: () => undefined,
 }
 
-export function refuse(): never {
+export function protocolViolation(): never {
   throw new NotConnected()
 }
 
@@ -35,15 +35,15 @@ export class Channel {
   #conversation: ChannelConversation = silence
   #hasEnded = false
   #heardAtMs = performance.now()
-  /** Kept when the socket is closed, which the channel may have ended long before. */
+  /** Resolves when the socket is closed, possibly long after the channel has ended. */
   readonly closed: Promise<void>
 
-  /** `unread` is what has come on the socket already. */
+  /** `unread`: bytes already received on the socket. */
   constructor(socket: Socket, unread: Buffer) {
     this.#socket = socket
     this.#cutter = new MessageCutter({
       receive: (letter, bytes, start, end) => {
-        if (letter !== letters.copyData && isPassedOver(letter)) return
+        if (letter !== letters.copyData && isIgnored(letter)) return
         this.#conversation.receive(letter, bytes, start, end)
       },
       admit: (letter, sizeBytes) => this.#conversation.admit(letter, sizeBytes),
@@ -71,12 +71,12 @@ export class Channel {
     return this.#socket.isPaused()
   }
 
-  /** How long nothing has come, of a channel that is not paused. */
+  /** Time since the last byte was received, of a channel that is not paused. */
   get silentMs(): number {
     return performance.now() - this.#heardAtMs
   }
 
-  /** Begins a conversation with a message of ours. */
+  /** Begins a conversation by sending a message. */
   converse(conversation: ChannelConversation, first: Buffer): void {
     if (this.#hasEnded) throw new NotConnected()
     if (!this.isSilent) throw new Error('the link is busy')
@@ -84,8 +84,8 @@ export class Channel {
     this.#socket.write(first)
   }
 
-  /** The conversation is over, and the next one can begin. */
-  rest(): void {
+  /** Afterwards the next conversation can begin. */
+  endConversation(): void {
     this.#conversation = silence
     this.resume()
   }
@@ -105,19 +105,19 @@ export class Channel {
     this.#socket.resume()
   }
 
-  /** At once; does nothing when it has ended already. */
+  /** Closes the socket immediately; idempotent. */
   end(error: LinkError): void {
     if (!this.#leave(error)) return
     this.#socket.destroy()
   }
 
-  /** Lets the server end the session in order, so that what it holds for us is free when this is done. */
+  /** Ends the session in order; resolves when the server has released its resources, such as the slot. */
   async close(): Promise<void> {
     if (this.#leave(new NotConnected())) {
       const limit = setTimeout(() => this.#socket.destroy(), farewellTimeoutMs)
       void this.closed.then(() => clearTimeout(limit))
       this.#socket.end(farewell)
-      // Its last words are passed over; while they wait, the end is not seen.
+      // Reads and ignores remaining data; otherwise the socket does not report its end.
       this.#socket.resume()
     }
     await this.closed
@@ -142,7 +142,7 @@ export class Channel {
   }
 }
 
-/** Servers may say these at any time. */
-function isPassedOver(letter: number): boolean {
+/** Messages that servers may send at any time. */
+function isIgnored(letter: number): boolean {
   return letter === letters.notice || letter === letters.parameter || letter === letters.notification
 }

@@ -1,22 +1,23 @@
-// What the catalogues of PostgreSQL say about the columns of tables and their types, down to what these are made of.
-import { isNumber, isText, isTexts, isTruth, queryRows, type Shape } from './postgres-answer.ts'
+// Queries of the PostgreSQL system catalogs about columns and their types, including base and element types.
+
 import type { PostgresSession } from './postgres-connection.ts'
+import { isNumber, isText, isTexts, isTruth, queryRows, type Shape } from './postgres-rows.ts'
 import type { PostgresType } from './postgres-types.ts'
 import { NotPostgres } from './postgres-wire.ts'
 
 export interface FoundColumn {
   name: string
-  /** Stays the same when the column is called otherwise. */
+  /** `attnum`: stays the same when the column is renamed. */
   number: number
   type: PostgresType
-  /** As Relation messages of the log have it: of a domain its own id. */
+  /** OID as in Relation messages; for a domain, its own. */
   typeId: number
   modifier: number
   /** The transaction that last changed the definition of the column. */
   revision: string
-  /** Rows that are older than the column have a value that is stored once, in the catalogue. */
+  /** Rows older than the column have a default that is stored in the catalog (`atthasmissing`). */
   hasStoredDefault: boolean
-  /** Of an enum: `id:label` of its values. */
+  /** Enum values as `id:label`, or attributes of a composite type. */
   labels: string[]
   isNotNull: boolean
   /** Computed by PostgreSQL, which does not replicate it. */
@@ -42,7 +43,7 @@ const columnShape: Shape<ColumnRow> = {
   mayRead: isTruth,
 }
 
-/** The columns of each table, in their order, by the id of the table. */
+/** Columns in order, by table OID. */
 export async function listColumns(session: PostgresSession, tableIds: string[]): Promise<Map<string, FoundColumn[]>> {
   const rows = await queryRows(
     session,
@@ -70,7 +71,7 @@ export async function listColumns(session: PostgresSession, tableIds: string[]):
   const types = await loadTypes(session, [...new Set(rows.map(({ typeId }) => typeId))])
   const columns = new Map<string, FoundColumn[]>(tableIds.map((id) => [id, []]))
   for (const { tableId, typeId, isNotNull, ...column } of rows) {
-    // First: it ends where types are made of one another in a circle.
+    // First: it throws for a cycle of types.
     const type = typeOf(types, typeId, column.modifier)
     columns.get(tableId)?.push({
       ...column,
@@ -87,13 +88,13 @@ interface TypeRow {
   id: string
   name: string
   isBuiltIn: boolean
-  /** What a domain is made of; 0 of all others. */
+  /** Base type of a domain; otherwise 0. */
   baseId: string
   baseModifier: number
   isNotNull: boolean
-  /** 0 of all that are not arrays. */
+  /** Element type of an array; otherwise 0. */
   elementId: string
-  /** What stands between its values in an array. */
+  /** Separates its values in an array. */
   delimiter: string
   labels: string[]
 }
@@ -110,7 +111,7 @@ const typeShape: Shape<TypeRow> = {
   labels: isTexts,
 }
 
-/** The types, and all that they are made of. */
+/** The types, with their base and element types. */
 async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<string, TypeRow>> {
   const rows = await queryRows(
     session,
@@ -144,7 +145,7 @@ async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<s
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Domains over domains; what is deeper goes in a circle. */
+/** Limit of nested domains; deeper nesting is a cycle. */
 const deepestType = 64
 
 function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth = 0): PostgresType {
@@ -157,11 +158,11 @@ function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth
   if (elementId === '0') return own
   const { elements: nested, ...elements } = typeOf(types, elementId, modifier, depth + 1)
   const delimiter = types.get(elementId)?.delimiter ?? ','
-  const told = delimiter === ',' ? elements : { ...elements, delimiter }
-  return { ...own, elements: nested ? { ...told, isBuiltIn: false } : told }
+  const delimited = delimiter === ',' ? elements : { ...elements, delimiter }
+  return { ...own, elements: nested ? { ...delimited, isBuiltIn: false } : delimited }
 }
 
-/** Of an enum, or what a composite type has, also of one within an array or a domain. */
+/** Labels of an enum or attributes of a composite type, also within an array or a domain. */
 function labelsOf(types: Map<string, TypeRow>, id: string): string[] {
   const type = types.get(id)
   if (!type) return []

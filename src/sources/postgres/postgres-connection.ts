@@ -1,11 +1,12 @@
-// How to sign in to PostgreSQL over a connection of the egress, with TLS wherever the server has it, and a session for probes:
-// one read-only transaction. Nothing of the environment has a say in it, and nothing that runs in a session can change anything.
+// Signs in to PostgreSQL over the egress, with TLS when the server offers it, and opens read-only sessions for probes. Environment
+// variables such as PGOPTIONS have no effect.
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { secure, trustWith } from '../../lib/egress-tls.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { ProbeOptions, ProbeStep, SourceContext, SourceAccess } from '../source.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
+import type { ProbeOptions, SourceAccess, SourceContext } from '../source.ts'
 import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
 import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
 
@@ -15,7 +16,7 @@ export interface Login {
   database: string
   username: string
   password: string
-  /** The host and port that the password was sent for, when it is not for these: it must not be revealed here. */
+  /** Host and port that the password was sent for, when different from these: it must not be revealed here. */
   passwordFor?: SourceSecrets['passwordFor'] | undefined
 }
 
@@ -29,7 +30,7 @@ export function loginOf(
 
 export interface PostgresSession {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
-  /** Values as PostgreSQL prints them. */
+  /** Values in PostgreSQL's text format. */
   queryTexts(text: string): Promise<(string | null)[][]>
   close(): Promise<void>
 }
@@ -37,10 +38,10 @@ export interface PostgresSession {
 const connectTimeoutMs = 10_000
 const statementTimeoutMs = 10_000
 export const lockTimeoutMs = 2_000
-/** How soon the server ends what it does for us when we are gone; it knows this since version 14. */
+/** client_connection_check_interval, since PostgreSQL 14: the server ends queries of closed connections. */
 export const goneCheckMs = 500
 
-/** One round trip. The formats are those that postgres-types.ts reads; without a search path, no name of a user's is met. */
+/** One round trip. The formats are those that postgres-types.ts reads. An empty search path excludes objects of users. */
 const beginSession = `
   BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL statement_timeout = ${statementTimeoutMs};
@@ -54,7 +55,7 @@ const beginSession = `
   SELECT set_config('client_connection_check_interval', '${goneCheckMs}', true)
     WHERE current_setting('server_version_num')::int >= 140000`
 
-/** Rejects with what postgres-failure.ts knows. */
+/** Rejects with errors that postgres-failure.ts classifies. */
 export async function openSession(
   login: Login,
   context: SourceContext,
@@ -72,19 +73,19 @@ export async function openSession(
 
 export interface SignInOptions extends SourceAccess {
   begin(step: ProbeStep): void
-  /** Commands of replication are to be sent, beside statements. */
+  /** For replication commands as well as statements. */
   isReplication?: boolean
 }
 
 export interface SignedIn {
   client: pg.Client
-  /** What has ended the connection, also when nothing was asked at that time. */
+  /** The error that ended the connection, also between queries. */
   ended: { error?: unknown }
   stream: MessageStream
   socket: Socket
 }
 
-/** A connection that has signed in, and nothing more. The signal ends it at any time. Rejects as openSession does. */
+/** An authenticated connection. The signal ends it at any time. Rejects as openSession does. */
 export async function signIn(
   login: Login,
   { caCertificates, allowPlaintext }: SourceContext,
@@ -119,16 +120,16 @@ async function authenticate(socket: Socket, login: Login, isReplication: boolean
     port,
     database,
     user,
-    // A function: of an empty text `pg` would think that it is to look for a password elsewhere.
+    // A function: with an empty string, `pg` would look for a password elsewhere.
     password: () => password,
-    // TLS is there already.
+    // The stream has TLS already.
     ssl: false,
     sslnegotiation: 'postgres',
     stream: () => stream.asDuplex(),
   })
-  // All that is said at the start. `pg` would add what it finds in PGOPTIONS and the like; poolers refuse what they do not know.
-  const said = { user, database: login.database, application_name: 'penstock' }
-  Object.assign(client, { getStartupConf: () => (isReplication ? { ...said, replication: 'database' } : said) })
+  // All startup parameters. `pg` would add PGOPTIONS and others; poolers reject parameters that they do not know.
+  const startup = { user, database: login.database, application_name: 'penstock' }
+  Object.assign(client, { getStartupConf: () => (isReplication ? { ...startup, replication: 'database' } : startup) })
   const ended: SignedIn['ended'] = {}
   client.on('error', (error) => {
     ended.error ??= error
@@ -161,7 +162,7 @@ async function startSession({ client, ended, socket }: SignedIn): Promise<Postgr
   }
 }
 
-/** A server that answers one question twice makes a list of results. */
+/** If a server sends two results for one query, `pg` returns an array of results. */
 function rowsOf<Row>(result: unknown): Row[] {
   const { rows } = result as { rows?: Row[] }
   if (!Array.isArray(rows)) throw new NotPostgres()
@@ -170,7 +171,7 @@ function rowsOf<Row>(result: unknown): Row[] {
 
 const plainTypes = { getTypeParser: () => String }
 
-/** What a server says of the type of a value need not be true of it. */
+/** A value may not match the type that the server declares for it. */
 const carefulTypes = {
   getTypeParser: (id: number) => {
     const parse: (value: string) => unknown = pg.types.getTypeParser(id)

@@ -1,16 +1,16 @@
-// COPY … TO STDOUT: rows of a few bytes each, gathered in pieces of whole lines. Whoever takes the pieces sets the pace.
+// COPY … TO STDOUT: gathers rows into pieces of whole lines. The socket is paused while pieces wait (backpressure).
 import { NotConnected } from '../source.ts'
-import { type Channel, type ChannelConversation, type LinkError, refuse } from './postgres-channel.ts'
+import { type Channel, type ChannelConversation, type LinkError, protocolViolation } from './postgres-channel.ts'
 import { copyBytes, errorIn, letters, PostgresError, queryMessage, tooLong } from './postgres-messages.ts'
 
 const pieceBytes = 256 * 1024
 const maxLineBytes = 256 * 1024 * 1024
-/** The header of the message around it comes on top. */
+/** With the message header. */
 const maxMessageBytes = maxLineBytes + 5
 const mostWaitingPieces = 4
 const lineEnd = 0x0a
 
-/** Pieces end where lines end. Whoever stops before the last one ends the channel. */
+/** Pieces end at line ends. The channel ends when the caller stops before the last one. */
 export async function* copyOut(channel: Channel, text: string): AsyncGenerator<Buffer, void> {
   const copy = new Copy(channel)
   channel.converse(copy, queryMessage(text))
@@ -25,7 +25,7 @@ export async function* copyOut(channel: Channel, text: string): AsyncGenerator<B
   }
 }
 
-type State = 'asked' | 'copying' | 'copied' | 'complete' | 'refused'
+type State = 'asked' | 'copying' | 'copied' | 'complete' | 'failed'
 
 class Copy implements ChannelConversation {
   readonly #channel: Channel
@@ -56,15 +56,15 @@ class Copy implements ChannelConversation {
 
   receive(letter: number, bytes: Buffer, start: number, end: number): void {
     if (letter === letters.copyData) {
-      if (this.#state !== 'copying') refuse()
+      if (this.#state !== 'copying') protocolViolation()
       if (this.#filledBytes + end - start > this.#filling.length) this.#makeRoom(end - start)
       copyBytes(bytes, start, end, this.#filling, this.#filledBytes)
       this.#filledBytes += end - start
       return
     }
-    if (letter === letters.error && this.#state !== 'refused') {
+    if (letter === letters.error && this.#state !== 'failed') {
       this.#error = errorIn(bytes, start, end)
-      this.#state = 'refused'
+      this.#state = 'failed'
       return
     }
     this.#go(letter)
@@ -74,17 +74,17 @@ class Copy implements ChannelConversation {
     if (letter === letters.copyOut && this.#state === 'asked') this.#state = 'copying'
     else if (letter === letters.copyDone && this.#state === 'copying') this.#state = 'copied'
     else if (letter === letters.commandComplete && this.#state === 'copied') this.#state = 'complete'
-    else if (letter === letters.ready && (this.#state === 'complete' || this.#state === 'refused')) this.#finish()
-    else refuse()
+    else if (letter === letters.ready && (this.#state === 'complete' || this.#state === 'failed')) this.#finish()
+    else protocolViolation()
   }
 
   admit(letter: number, sizeBytes: number): void {
-    if (letter !== letters.copyData || this.#state !== 'copying') refuse()
+    if (letter !== letters.copyData || this.#state !== 'copying') protocolViolation()
     if (sizeBytes > maxMessageBytes) throw new PostgresError(tooLong)
   }
 
   end(error: LinkError): void {
-    // What the server has said before it hung up tells more.
+    // An error that the server sent before it closed the connection has more detail.
     this.#error ??= error
     this.isOver = true
     this.#pieces = []
@@ -94,13 +94,13 @@ class Copy implements ChannelConversation {
   #finish(): void {
     if (this.#filledBytes > 0) this.#give(this.#filledBytes)
     this.isOver = true
-    this.#channel.rest()
+    this.#channel.endConversation()
     this.#wake?.()
   }
 
   #makeRoom(neededBytes: number): void {
     const filled = this.#filling.subarray(0, this.#filledBytes)
-    // Of a server that sends each line as a message, as PostgreSQL does, this is all of it.
+    // PostgreSQL sends one line per message, so this is usually everything.
     const wholeBytes = filled.lastIndexOf(lineEnd) + 1
     if (wholeBytes > 0) this.#give(wholeBytes)
     const begun = filled.subarray(wholeBytes)

@@ -1,27 +1,27 @@
-// Which changes of a table the log gives out, by the catalog: the publication and the partitions. Their own changes are not in the
-// log. Row versions of the catalog (oid and xmin) show also what was changed and changed back between two looks.
+// Which changes of a table are in the log, by publication and partitions. Changes of these are not in the log. Row versions of the
+// catalog (oid and xmin) also show what was changed and changed back between two queries.
 import { isDeepStrictEqual } from 'node:util'
-import { isText, isTexts, isTruth, orNull, queryRows, type Shape } from './postgres-answer.ts'
 import type { PostgresSession } from './postgres-connection.ts'
+import { isText, isTexts, isTruth, orNull, queryRows, type Shape } from './postgres-rows.ts'
 
-/** As it is stored with a table. */
+/** Stored with a table. */
 export interface Coverage {
-  /** Row version of the publication; null when there is none. */
+  /** Row version of the publication; null without a publication. */
   publication: string | null
-  /** Row versions of what makes the table a member of the publication. */
+  /** Row versions of the catalog entries that make the table a member of the publication. */
   members: string[]
-  /** By id: row version of the link to its parent, and file. */
+  /** By partition OID: row version of its pg_inherits entry, and file number. */
   partitions: Record<string, string>
-  /** By id: replica identity of a partition that has rows, and row version of its index. */
+  /** By partition OID, without partitioned ones: replica identity, and row version of its index. */
   identities: Record<string, string>
 }
 
 export interface FoundCoverage extends Coverage {
-  /** What is published of a partition may come in the name of another table that it belongs to. */
+  /** Its changes may be published under the name of its partitioned table. */
   isPartition: boolean
-  /** Partitions that had no row before they were partitions. */
+  /** Partitions that were empty when they became partitions. */
   addedEmpty: string[]
-  /** Partitions that were altered after they were created, so that they may have had another replica identity. */
+  /** Partitions altered after creation: they may have had another replica identity. */
   altered: string[]
 }
 
@@ -94,7 +94,7 @@ export async function loadCoverage(
   return found
 }
 
-/** A partition is published with the table that it belongs to. Schemas can be published since PostgreSQL 15. */
+/** A partition is published with its partitioned table. Schemas can be published since PostgreSQL 15. */
 function membershipText(serverVersion: number): string {
   const lineage = 'SELECT "table".id UNION SELECT relid::oid FROM pg_partition_ancestors("table".id::regclass)'
   const schemas = `
@@ -116,8 +116,8 @@ function membershipText(serverVersion: number): string {
 }
 
 /**
- * A table that was created as a partition has a column that is inherited since the command which made its type; to attach one
- * rewrites its columns. One that was attached had no rows when it has no block in the file that it was created with.
+ * `isAddedEmpty`: a table created as a partition has an inherited column from the command that created its type; ATTACH PARTITION
+ * updates the column entries instead. An attached table was empty if the file that it was created with has no block.
  */
 const partitionText = `
   SELECT "table".id::text AS "tableId", part.oid::text AS id, link.xmin::text AS link,
@@ -141,20 +141,20 @@ const partitionText = `
 
 /** Which changes of partitions make a table differ from its source. */
 export type PartitionRule =
-  /** Of a copy. */
+  /** For a copy. */
   | 'all'
-  /** Of a log table, which keeps the rows of partitions that are gone. */
+  /** For a log table, which keeps the rows of removed partitions. */
   | 'added'
-  /** Of what is not loaded. */
+  /** For tables that are not loaded. */
   | 'none'
 
 export interface CoverageRules {
   partitionRule: PartitionRule
-  /** Rows are found by columns that are not in the primary key, which is the replica identity of a new partition. */
+  /** The sorting key has columns outside of the primary key, which is the replica identity of a new partition. */
   needsIdentity: boolean
 }
 
-/** Why changes are missing since `before`; undefined when none are. */
+/** Why changes are missing since `before`; undefined when none are missing. */
 export function coverageLoss(
   before: Coverage,
   now: FoundCoverage,
@@ -176,7 +176,7 @@ export function coverageLoss(
 
 function isPublishedSince(before: Coverage, { publication, members, isPartition }: FoundCoverage): boolean {
   if (before.publication !== publication) return false
-  // One more member can be the partitioned table, whose name the changes have then.
+  // A new member can be the partitioned table; the changes then have its name.
   if (isPartition) return isDeepStrictEqual(before.members, members)
   return before.members.some((one) => members.includes(one))
 }
@@ -185,7 +185,7 @@ function linkOf(version: string | undefined): string | undefined {
   return version?.split('/')[0]
 }
 
-/** Until it was what it is now, changes of a partition may have come without what they are found by. */
+/** With another replica identity before, changes of a partition may have come without the sorting key. */
 function isOtherIdentity(before: Coverage, now: FoundCoverage): boolean {
   return Object.entries(now.identities).some(([id, identity]) => {
     const known = before.identities[id]
@@ -197,7 +197,7 @@ export function coverageText({ publication, members, partitions, identities }: C
   return JSON.stringify({ publication, members, partitions, identities } satisfies Coverage)
 }
 
-/** Its table is loaded again as soon as it can be. */
+/** Marks the coverage as lost: the table is reloaded as soon as possible. */
 export function lostCoverageText(text: string, why: 'unpublished' | 'interrupted'): string {
   const { publication, ...rest } = parseCoverage(text)
   return coverageText({ ...rest, publication: why === 'unpublished' ? null : publication, members: [] })

@@ -1,11 +1,11 @@
-// What a worker needs to know of the tables that it replicates, with the judgement of a probe: what is wrong is told before
-// anything is begun.
+// Describes the tables that a worker replicates, with the same checks as a probe, so that errors are reported before it starts.
 
 import pg from 'pg'
 import { hostInUrl } from '../../lib/host.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { NotConnected, type ProbeFailure, type ProbeStep, type SourceContext, type SourceAccess } from '../source.ts'
-import { loadServer, type Server } from './postgres-catalogue.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { NotConnected, type ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import { loadServer, type Server } from './postgres-catalog.ts'
 import { type Login, openSession, type PostgresSession } from './postgres-connection.ts'
 import { type FoundCoverage, loadCoverage } from './postgres-coverage.ts'
 import { isPassingFailure, isPassingState, postgresFailure } from './postgres-failure.ts'
@@ -13,7 +13,7 @@ import { checkPublication, checkReplication, checkVersion } from './postgres-rep
 import { loadMappedTables, type MappedTable } from './postgres-tables.ts'
 
 export interface DescribedTable extends MappedTable {
-  /** Undefined where no changes are followed. */
+  /** Undefined without CDC. */
   coverage: FoundCoverage | undefined
 }
 
@@ -23,13 +23,13 @@ export interface DescribedSource {
   tables: DescribedTable[]
 }
 
-/** Names of what the pipe reads the log with, which need not be there yet and may be in use. */
+/** Names of the pipe's slot and publication, which may not exist yet or may be in use. */
 export interface ReplicationNames {
   slot: string
   publication: string
 }
 
-/** Rejects with a ProbeFailure for what the user must mend, and otherwise with NotConnected. */
+/** Rejects with a ProbeFailure for errors that the user must fix, otherwise with NotConnected. */
 export async function describeSource(
   config: PostgresSource,
   login: Login,
@@ -49,13 +49,13 @@ export async function describeSource(
     }
   } catch (error) {
     const { host, port, database } = login
-    const place = `${hostInUrl(host)}:${port}`
-    const failure = postgresFailure(error, { place, database, step, isAborted: signal.aborted })
+    const address = `${hostInUrl(host)}:${port}`
+    const failure = postgresFailure(error, { address, database, step, isAborted: signal.aborted })
     throw failure && isPassing(failure, error) ? new NotConnected(undefined, failure) : (failure ?? error)
   }
 }
 
-/** What a server that is up refuses may be something that only its user can mend. */
+/** An SQLSTATE decides first: errors of a running server are often ones that only its user can fix. */
 function isPassing(failure: ProbeFailure, error: unknown): boolean {
   const state = error instanceof pg.DatabaseError ? error.code : undefined
   return state === undefined ? isPassingFailure(failure, error) : isPassingState(state)

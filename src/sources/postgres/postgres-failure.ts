@@ -1,12 +1,13 @@
-// What PostgreSQL refuses, in our own words. Its codes tell what is wrong; its messages stay where they are.
+// Converts PostgreSQL errors to ProbeFailures, by SQLSTATE. Messages of the server are never shown.
 import pg from 'pg'
 import { EgressError } from '../../lib/egress.ts'
 import { TlsError } from '../../lib/egress-tls.ts'
-import { egressFailure, passingFailures } from '../failure.ts'
-import { type FailureCode, type FailureDetails, ProbeFailure, type ProbeStep } from '../source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { egressFailure, transientFailures } from '../failure.ts'
+import { type FailureCode, type FailureDetails, ProbeFailure } from '../source.ts'
 import { ErrorAtStart, NotPostgres, OtherSignIn, PasswordKept, TooMuch } from './postgres-wire.ts'
 
-/** The server has no TLS, and the operator wants it. */
+/** The server has no TLS and the operator requires it. */
 export class PlaintextOnly extends Error {
   constructor() {
     super('the server has no TLS')
@@ -14,7 +15,7 @@ export class PlaintextOnly extends Error {
   }
 }
 
-/** There is no user name or no password. */
+/** User name or password is missing. */
 export class LoginMissing extends Error {
   constructor() {
     super('the login is not complete')
@@ -22,7 +23,7 @@ export class LoginMissing extends Error {
   }
 }
 
-/** A user that signed in may not set up the session that we read in. */
+/** The user may not run the SET commands of the session. */
 export class SettingRefused extends Error {
   constructor() {
     super('a setting was refused')
@@ -32,49 +33,49 @@ export class SettingRefused extends Error {
 
 export interface FailureContext {
   /** Host and port. */
-  place: string
+  address: string
   database: string
   step: ProbeStep
   isAborted: boolean
-  /** The connection is to carry replication. */
+  /** A replication connection. */
   isReplication?: boolean
 }
 
-type Words = Omit<FailureDetails, 'step'> & { step?: ProbeStep }
+type FailureText = Omit<FailureDetails, 'step'> & { step?: ProbeStep }
 
-/** The ProbeFailure that an error stands for; undefined when it is not known. */
+/** The ProbeFailure for an error; undefined when the error is unknown. */
 export function postgresFailure(error: unknown, at: FailureContext): ProbeFailure | undefined {
   if (error instanceof ProbeFailure) return error
-  const words = wordsFor(error, at)
-  if (words instanceof ProbeFailure || words === undefined) return words
-  return new ProbeFailure({ step: at.step, ...words })
+  const text = failureTextFor(error, at)
+  if (text instanceof ProbeFailure || text === undefined) return text
+  return new ProbeFailure({ step: at.step, ...text })
 }
 
-function wordsFor(error: unknown, at: FailureContext): Words | ProbeFailure | undefined {
-  const { place, isAborted } = at
+function failureTextFor(error: unknown, at: FailureContext): FailureText | ProbeFailure | undefined {
+  const { address, isAborted } = at
   if (isAborted) {
     return {
       code: 'timed_out',
-      reason: `${place} did not answer in time`,
+      reason: `${address} did not answer in time`,
       remedy: 'check host, port, firewalls and the load of the server',
       field: 'host',
     }
   }
-  if (error instanceof EgressError) return egressFailure(error, place, 'host')
-  if (error instanceof TlsError) return tlsFailure(error, place)
+  if (error instanceof EgressError) return egressFailure(error, address, 'host')
+  if (error instanceof TlsError) return tlsFailure(error, address)
   if (error instanceof PlaintextOnly) {
     return {
       code: 'tls_refused',
-      reason: `${place} does not offer TLS`,
+      reason: `${address} does not offer TLS`,
       remedy: 'turn on ssl in the server, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true',
       field: 'host',
     }
   }
-  if (error instanceof NotPostgres) return notPostgres(place)
+  if (error instanceof NotPostgres) return notPostgres(address)
   if (error instanceof LoginMissing) {
     return {
       code: 'credentials_refused',
-      reason: `${place} needs a user name and a password`,
+      reason: `${address} needs a user name and a password`,
       remedy: 'send both as credentials',
       field: 'credentials',
     }
@@ -82,7 +83,7 @@ function wordsFor(error: unknown, at: FailureContext): Words | ProbeFailure | un
   if (error instanceof SettingRefused) {
     return {
       code: 'permission_missing',
-      reason: `${place} does not let the user begin a read-only transaction with settings of its own`,
+      reason: `${address} does not let the user begin a read-only transaction with settings of its own`,
       remedy: 'let the user run SET, also through a proxy that may stand before the server',
       field: 'credentials',
     }
@@ -90,7 +91,7 @@ function wordsFor(error: unknown, at: FailureContext): Words | ProbeFailure | un
   if (error instanceof TooMuch) {
     return {
       code: 'protocol_mismatch',
-      reason: `${place} sends more than a probe reads`,
+      reason: `${address} sends more than a probe reads`,
       remedy: 'check host and port, or map fewer tables',
       field: 'host',
     }
@@ -98,7 +99,7 @@ function wordsFor(error: unknown, at: FailureContext): Words | ProbeFailure | un
   if (error instanceof OtherSignIn) {
     return {
       code: 'not_set_up',
-      reason: `${place} asks for something else than a password`,
+      reason: `${address} asks for something else than a password`,
       remedy: 'have pg_hba.conf ask for scram-sha-256 when this user connects from the address of Penstock',
       field: 'credentials',
     }
@@ -106,28 +107,32 @@ function wordsFor(error: unknown, at: FailureContext): Words | ProbeFailure | un
   if (error instanceof PasswordKept) {
     return {
       code: 'credentials_refused',
-      reason: `${place} asks for the password in a way that reveals it, and the stored password was sent for another host or port`,
+      reason: `${address} asks for the password in a way that reveals it, and the stored password was sent for another host or port`,
       remedy: 'send credentials.password again, or have pg_hba.conf ask for scram-sha-256',
       field: 'credentials',
     }
   }
   if (error instanceof ErrorAtStart) {
-    return { code: 'source_failed', reason: `${place} answers with an error`, remedy: 'look at the log of the server' }
+    return {
+      code: 'source_failed',
+      reason: `${address} answers with an error`,
+      remedy: 'look at the log of the server',
+    }
   }
   return error instanceof Error ? serverFailure(error, at) : undefined
 }
 
-function notPostgres(place: string): Words {
+function notPostgres(address: string): FailureText {
   return {
     code: 'protocol_mismatch',
-    reason: `${place} does not answer as PostgreSQL does`,
+    reason: `${address} does not answer as PostgreSQL does`,
     remedy: 'check host and port',
     field: 'host',
   }
 }
 
-function tlsFailure(error: TlsError, place: string): ProbeFailure {
-  const failure = egressFailure(new EgressError('tls', { tls: error.failure }), place, 'host')
+function tlsFailure(error: TlsError, address: string): ProbeFailure {
+  const failure = egressFailure(new EgressError('tls', { tls: error.failure }), address, 'host')
   if (failure.code !== 'certificate_untrusted') return failure
   const { step, code, reason } = failure
   const remedy =
@@ -135,63 +140,63 @@ function tlsFailure(error: TlsError, place: string): ProbeFailure {
   return new ProbeFailure({ step, code, reason, remedy, field: 'host' })
 }
 
-function serverFailure(error: Error, at: FailureContext): Words | undefined {
-  const { place, step } = at
+function serverFailure(error: Error, at: FailureContext): FailureText | undefined {
+  const { address, step } = at
   const { code } = error as { code?: unknown }
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return sqlStateFailure(code, at)
-  // The second is of `pg`, for an answer to what was not asked.
-  if (error instanceof pg.DatabaseError || error.message.startsWith('Received unexpected ')) return notPostgres(place)
+  // The second is from `pg`, for an unexpected message.
+  if (error instanceof pg.DatabaseError || error.message.startsWith('Received unexpected ')) return notPostgres(address)
   if (error.message.startsWith('SASL')) {
     return {
       code: 'protocol_mismatch',
-      reason: `${place} does not sign in with SCRAM-SHA-256 as PostgreSQL does`,
+      reason: `${address} does not sign in with SCRAM-SHA-256 as PostgreSQL does`,
       remedy: 'check host and port, and that the password of the user is stored with scram-sha-256',
       field: 'credentials',
     }
   }
-  // Of `pg`, for a connection that is gone.
+  // From `pg`, for a closed connection.
   if (!error.message.startsWith('Connection terminated')) return undefined
   const remedy = 'look at the log of the server'
   return step === 'authenticate'
     ? {
         code: 'protocol_mismatch',
-        reason: `${place} broke the connection off`,
+        reason: `${address} broke the connection off`,
         remedy: 'check that this is the right port',
       }
-    : { code: 'source_failed', reason: `${place} broke the connection off`, remedy }
+    : { code: 'source_failed', reason: `${address} broke the connection off`, remedy }
 }
 
 /**
- * Broken connections, a server that ends or has not enough of something, what others hold for now (a slot that the connection
- * before us has not left yet, a lock), and a snapshot that went with the connection that had exported it.
+ * Temporary errors: broken connections, a server that stops or lacks resources, a lock or slot that another connection still holds, a
+ * snapshot that ended with the connection that exported it.
  */
 export function isPassingState(state: string): boolean {
   return /^(?:08|40|53|57|58)/.test(state) || ['55006', '55P03', '22023'].includes(state)
 }
 
-/** These pass, or nothing but waiting helps. */
-const passingCodes: readonly FailureCode[] = [...passingFailures, 'tls_refused']
+/** Temporary failures, and those for which only waiting helps. */
+const passingCodes: readonly FailureCode[] = [...transientFailures, 'tls_refused']
 
-/** Of what was made of the error. */
+/** `failure` is the ProbeFailure of `error`. */
 export function isPassingFailure({ code }: ProbeFailure, error: unknown): boolean {
   return passingCodes.includes(code) && !(error instanceof PlaintextOnly)
 }
 
-/** Appendix A of PostgreSQL's manual has them all. */
-function sqlStateFailure(state: string, { place, database, step, isReplication }: FailureContext): Words {
+/** See Appendix A of the PostgreSQL manual. */
+function sqlStateFailure(state: string, { address, database, step, isReplication }: FailureContext): FailureText {
   const named = JSON.stringify(database)
   switch (state) {
     case '28P01':
       return {
         code: 'credentials_refused',
-        reason: `${place} refuses the user name or the password`,
+        reason: `${address} refuses the user name or the password`,
         remedy: 'check username and password',
         field: 'credentials',
       }
     case '28000':
       return {
         code: 'credentials_refused',
-        reason: `${place} does not let this user in from the address of Penstock, whatever the password`,
+        reason: `${address} does not let this user in from the address of Penstock, whatever the password`,
         remedy:
           'add a line for the user, the database and that address to pg_hba.conf, and check that the role exists and has LOGIN',
         field: 'credentials',
@@ -200,7 +205,7 @@ function sqlStateFailure(state: string, { place, database, step, isReplication }
       return {
         step: 'describe',
         code: 'not_found',
-        reason: `${place} has no database ${named}`,
+        reason: `${address} has no database ${named}`,
         remedy: 'check the name of the database, also for capitals',
         field: 'database',
       }
@@ -209,7 +214,7 @@ function sqlStateFailure(state: string, { place, database, step, isReplication }
       return {
         step: 'describe',
         code: 'not_set_up',
-        reason: `the database ${named} at ${place} accepts no connections`,
+        reason: `the database ${named} at ${address} accepts no connections`,
         remedy: 'name another database, or allow connections to this one',
         field: 'database',
       }
@@ -242,57 +247,57 @@ function sqlStateFailure(state: string, { place, database, step, isReplication }
     case '53300':
       return {
         code: 'source_failed',
-        reason: `${place} has no connection left for this user`,
+        reason: `${address} has no connection left for this user`,
         remedy: 'close connections, or raise max_connections or the limit of the role or the database',
       }
     case '53400':
       return {
         code: 'source_failed',
-        reason: `${place} has no free replication slot`,
+        reason: `${address} has no free replication slot`,
         remedy:
           'drop a slot that nobody uses with pg_drop_replication_slot, or raise max_replication_slots and restart the server',
       }
     case '55006':
       return {
         code: 'source_failed',
-        reason: `the replication slot at ${place} is in use by another connection`,
+        reason: `the replication slot at ${address} is in use by another connection`,
         remedy: 'end the other consumer of the slot, if it is not the last connection of this pipe',
       }
     case '57P01':
     case '57P02':
       return {
         code: 'source_failed',
-        reason: `${place} ended the connection, because it is stopped or an administrator ended it`,
+        reason: `${address} ended the connection, because it is stopped or an administrator ended it`,
         remedy: 'wait until it accepts connections again',
       }
     case '57P03':
       return {
         code: 'source_failed',
-        reason: `${place} is starting, stopping or recovering`,
+        reason: `${address} is starting, stopping or recovering`,
         remedy: 'try again when it accepts connections',
       }
     case '57014':
       return {
         code: 'timed_out',
-        reason: `${place} did not finish a query in time`,
+        reason: `${address} did not finish a query in time`,
         remedy: 'check the load of the server, and try again',
       }
     case '55P03':
       return {
         code: 'source_failed',
-        reason: `a table at ${place} is locked by somebody else`,
+        reason: `a table at ${address} is locked by somebody else`,
         remedy: 'wait until the lock is gone, and try again',
       }
   }
   const className = classNames[state.slice(0, 2)] ?? 'another error'
   return {
     code: 'source_failed',
-    reason: `${place} answers with SQLSTATE ${state} (${className})`,
+    reason: `${address} answers with SQLSTATE ${state} (${className})`,
     remedy: 'look for its message in the log of the server',
   }
 }
 
-/** Of errors that have no sentence of their own: their classes, as PostgreSQL's manual calls them. */
+/** Error classes as named in the PostgreSQL manual, for errors without a text of their own. */
 const classNames: Record<string, string> = {
   '08': 'connection exception',
   '0A': 'feature not supported',

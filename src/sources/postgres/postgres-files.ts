@@ -1,28 +1,28 @@
-// The files that the rows of tables lie in. Whoever writes a table anew (TRUNCATE, VACUUM FULL, many an ALTER TABLE) gives it another
-// one, in which snapshots from before see nothing, and where each row lies elsewhere.
+// File numbers (relfilenode) of tables. A rewrite of a table (TRUNCATE, VACUUM FULL, some ALTER TABLE) gives it a new file with other
+// row positions, in which older snapshots see no rows.
 import pg from 'pg'
 import { SourceChanged } from '../source.ts'
 import type { PostgresLink } from './postgres-link.ts'
+import { quotedTable, tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
-import { quotedTable, tableName } from './postgres-words.ts'
 
-/** A table, or a partition that has no partitions itself. */
+/** A table or a leaf partition. */
 export interface TableFile {
   tableId: string
-  /** Null where rows are not in a file of the server. */
+  /** Null when the rows are not in a file of the server. */
   fileNumber: string | null
 }
 
-/** Those of each table, by its id. */
+/** By table OID. */
 export type TableFiles = ReadonlyMap<string, TableFile[]>
 
 /**
- * Until its transaction ends, nobody can write the tables anew. Undefined when somebody has since the snapshot of the transaction,
- * or when they are not the tables any more that were described. Rejects with SourceChanged when their columns are not.
+ * Locks the tables against rewrites until the transaction ends. Undefined when a table was rewritten or replaced since the snapshot of
+ * the transaction. Rejects with SourceChanged when columns were changed.
  */
 export async function lockFiles(link: PostgresLink, tables: MappedTable[]): Promise<TableFiles | undefined> {
   const byId = new Map(tables.map((table) => [table.found.id, table]))
-  // With a partitioned table its partitions are locked too. What inherits from a table is another table.
+  // Locking a partitioned table locks its partitions too. Inheriting tables are left out with ONLY.
   const names = [...byId.values()].map(
     ({ mapping, found }) => `${found.kind === 'p' ? '' : 'ONLY '}${quotedTable(mapping)}`,
   )
@@ -40,7 +40,7 @@ export async function lockFiles(link: PostgresLink, tables: MappedTable[]): Prom
   return files
 }
 
-/** What is read is written as the types of the columns say that were described. */
+/** Rows are encoded by the described column types, so these must not have changed. */
 async function checkColumns(link: PostgresLink, byId: ReadonlyMap<string, MappedTable>): Promise<void> {
   const rows = await link.query(
     `SELECT attrelid, attname, attnum, atttypid, atttypmod FROM pg_catalog.pg_attribute
@@ -54,7 +54,7 @@ async function checkColumns(link: PostgresLink, byId: ReadonlyMap<string, Mapped
   }
 }
 
-/** What is selected from a table is as the snapshot sees it; what functions tell is as it is now. */
+/** Catalog rows are as of the snapshot; results of functions are current. */
 function filesText(roots: string[]): string {
   return `
     SELECT root.id, leaf.id, file.number,

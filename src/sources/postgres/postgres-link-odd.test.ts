@@ -1,13 +1,13 @@
-// Servers that break the protocol after they have let us in: the link ends with NotConnected, and neither hangs nor throws elsewhere.
+// Servers that violate the protocol after the sign-in: the link ends with NotConnected, and neither hangs nor throws elsewhere.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
+  acceptsLogin,
   columns,
   complete,
-  letsIn,
   linkToStandIn,
   ready,
   refusal,
@@ -59,11 +59,11 @@ describe('an odd server', () => {
 
   const read = (wal: WalStream) => wal.read({ maxBytes: 1_000_000, waitMs: 5_000, signal })
 
-  /** Of an answer that comes whole, and byte by byte. */
+  /** With an answer in one piece, and byte by byte. */
   async function breaksOff(answer: Buffer, ask: (link: PostgresLink) => Promise<unknown>): Promise<void> {
     const inBytes = (socket: Socket): void => {
       socket.setNoDelay(true)
-      letsIn()(socket)
+      acceptsLogin()(socket)
       let asked = 0
       socket.on('data', async () => {
         if (++asked !== 4) return
@@ -73,7 +73,7 @@ describe('an odd server', () => {
         }
       })
     }
-    for (const serve of answer.length < 200 ? [letsIn(answer), inBytes] : [letsIn(answer)]) {
+    for (const serve of answer.length < 200 ? [acceptsLogin(answer), inBytes] : [acceptsLogin(answer)]) {
       const link = await open(serve, true)
       const shown = JSON.stringify(answer.toString('latin1', 0, 60))
       await assert.rejects(ask(link), NotConnected, shown)
@@ -157,7 +157,7 @@ describe('an odd server', () => {
       message('N', '', 0x7fffffff),
       refusal('57P01'),
     ]) {
-      const link = await open(letsIn(all(columns(1), rowOf('1'), complete, ready, said)))
+      const link = await open(acceptsLogin(all(columns(1), rowOf('1'), complete, ready, said)))
       assert.deepEqual(await link.query('SELECT 1'), [['1']])
       for (let waits = 0; link.isOpen && waits < 1_000; waits++) await sleep(5)
       assert.equal(link.isOpen, false)
@@ -168,7 +168,7 @@ describe('an odd server', () => {
     const notes = all(message('N', 'SNOTICE\0\0'), message('S', 'TimeZone\0UTC\0'), message('A', '\0\0\0\x01a\0b\0'))
     const selected = all(notes, columns(1), notes, rowOf('1'), notes, complete, notes, ready, notes)
     const copied = all(notes, copyBegins, message('d', '1\n'), notes, message('d', '2\n'), message('c', ''), notes)
-    const link = await open(letsIn(selected, all(copied, complete, notes, ready), selected))
+    const link = await open(acceptsLogin(selected, all(copied, complete, notes, ready), selected))
     assert.deepEqual(await link.query('SELECT 1'), [['1']])
     assert.equal(await take(link), 4)
     assert.deepEqual(await link.query('SELECT 1'), [['1']])
@@ -196,10 +196,10 @@ describe('an odd server', () => {
     }
   })
 
-  it('goes on after it has refused, which counts all the same', async () => {
+  it('continues after an error, which still counts', async () => {
     const refused = { name: 'PostgresError', code: '57014' }
     const closes = async (answer: Buffer, ask: (link: PostgresLink) => Promise<unknown>): Promise<void> => {
-      const link = await open(letsIn(answer), true)
+      const link = await open(acceptsLogin(answer), true)
       await assert.rejects(ask(link), refused)
       assert.equal(link.isOpen, false)
     }
@@ -214,14 +214,14 @@ describe('an odd server', () => {
   it('sends lines in pieces, or without an end', async () => {
     const halves = Array.from({ length: 30_000 }, (_, index) => [message('d', `row ${index}`), message('d', '\tend\n')])
     const whole = all(copyBegins, ...halves.flat(), message('c', ''), complete, ready)
-    const link = await open(letsIn(whole))
+    const link = await open(acceptsLogin(whole))
     let text = ''
     for await (const piece of link.copyOut('COPY odd TO STDOUT')) {
       assert.equal(piece.at(-1), 0x0a)
       text += piece
     }
     assert.equal(text, Array.from({ length: 30_000 }, (_, index) => `row ${index}\tend\n`).join(''))
-    const endless = await open(letsIn(all(copyBegins, message('d', '', 0x7fffffff))))
+    const endless = await open(acceptsLogin(all(copyBegins, message('d', '', 0x7fffffff))))
     await assert.rejects(take(endless), { name: 'PostgresError', code: '54000' })
   })
 
@@ -230,7 +230,7 @@ describe('an odd server', () => {
     const hangsUp =
       (answer: Buffer) =>
       (socket: Socket): void => {
-        letsIn()(socket)
+        acceptsLogin()(socket)
         let asked = 0
         socket.on('data', () => {
           if (++asked === 4) socket.end(answer)
@@ -280,58 +280,60 @@ describe('an odd server', () => {
     ]) {
       await breaksOff(all(walBegins, answer), async (link) => read(await start(link)))
     }
-    const endless = await open(letsIn(all(walBegins, message('d', '', 0x7fffffff))), true)
+    const endless = await open(acceptsLogin(all(walBegins, message('d', '', 0x7fffffff))), true)
     await assert.rejects(start(endless).then(read), { name: 'PostgresError', code: '54000' })
   })
 
-  it('tells how far its log goes in the order of its messages', async () => {
+  it('reports its WAL position in the order of its messages', async () => {
     const log = all(walBegins, logged('B', 7n), keepalive(0x16_b374_d848n, false), logged('C', 9n))
-    const wal = await start(await open(letsIn(log), true))
+    const wal = await start(await open(acceptsLogin(log), true))
     const first = await wal.read({ maxBytes: 1, waitMs: 5_000, signal })
     assert.deepEqual([first.count, first.reached], [1, 0x16_b374_d848n])
     const second = await wal.read({ maxBytes: 1, waitMs: 5_000, signal })
     assert.deepEqual([second.count, second.reached], [1, 0n])
     assert.equal(wal.serverEnd, 0x16_b374_d848n)
-    const later = await start(await open(letsIn(all(walBegins, logged('B'), logged('C'), keepalive(5n, false))), true))
+    const later = await start(
+      await open(acceptsLogin(all(walBegins, logged('B'), logged('C'), keepalive(5n, false))), true),
+    )
     await sleep(20)
     assert.equal((await later.read({ maxBytes: 1, waitMs: 5_000, signal })).reached, 0n)
     assert.equal((await later.read({ maxBytes: 1, waitMs: 5_000, signal })).reached, 5n)
   })
 
-  /** Lets a log begin with these bytes, and gathers what it is told. */
-  async function following(log: Buffer): Promise<{ wal: WalStream; told: Buffer[]; peer: Socket }> {
-    const told: Buffer[] = []
+  /** Starts a WAL stream with these bytes, and collects the status messages that it receives. */
+  async function following(log: Buffer): Promise<{ wal: WalStream; received: Buffer[]; peer: Socket }> {
+    const received: Buffer[] = []
     let peer: Socket | undefined
-    const serve = letsIn(all(walBegins, log))
+    const serve = acceptsLogin(all(walBegins, log))
     const link = await open((socket) => {
       peer = socket
       serve(socket)
     }, true)
     const wal = await start(link)
-    peer!.on('data', (bytes) => told.push(bytes))
-    return { wal, told, peer: peer! }
+    peer!.on('data', (bytes) => received.push(bytes))
+    return { wal, received, peer: peer! }
   }
   const acknowledgedIn = (status: Buffer): bigint[] => [6, 14, 22].map((at) => status.readBigUInt64BE(at))
 
-  it('is answered at once when it asks', async () => {
-    const { told, peer } = await following(Buffer.alloc(0))
+  it('gets an immediate reply on request', async () => {
+    const { received, peer } = await following(Buffer.alloc(0))
     peer.write(keepalive(5n, true))
     await once(peer, 'data')
-    assert.equal(told[0]!.length, 39)
-    assert.deepEqual(acknowledgedIn(told[0]!), [0n, 0n, 0n])
+    assert.equal(received[0]!.length, 39)
+    assert.deepEqual(acknowledgedIn(received[0]!), [0n, 0n, 0n])
   })
 
-  it('is told what is durable while it is not read, and not more often than it helps', async () => {
+  it('receives acknowledgements while it is not read, at a limited rate', async () => {
     const large = logged('x'.repeat(100_000))
-    const { wal, told } = await following(Buffer.concat(Array.from({ length: 200 }, () => large)))
+    const { wal, received } = await following(Buffer.concat(Array.from({ length: 200 }, () => large)))
     await sleep(100)
     wal.acknowledge(7n)
     for (let lsn = 8n; lsn < 100n; lsn++) wal.acknowledge(lsn)
     wal.acknowledge(50n)
-    // Where the machine is busy, both come at once.
+    // On a busy machine, both arrive in one piece.
     const size = 39
     const statuses = (): Buffer[] => {
-      const bytes = Buffer.concat(told)
+      const bytes = Buffer.concat(received)
       return Array.from({ length: Math.floor(bytes.length / size) }, (_, index) => bytes.subarray(index * size))
     }
     for (let waits = 0; waits < 500 && statuses().length < 2; waits++) await sleep(10)
@@ -344,25 +346,25 @@ describe('an odd server', () => {
     assert.equal(count, 200)
   })
 
-  it('is told what is durable from time to time', async (test) => {
+  it('receives acknowledgements periodically', async (test) => {
     test.mock.timers.enable({ apis: ['setInterval'] })
-    const { wal, told, peer } = await following(Buffer.alloc(0))
+    const { wal, received, peer } = await following(Buffer.alloc(0))
     wal.acknowledge(3n)
     await once(peer, 'data')
     test.mock.timers.tick(10_000)
     await once(peer, 'data')
-    assert.deepEqual(told.map(acknowledgedIn).at(-1), [3n, 3n, 3n])
+    assert.deepEqual(received.map(acknowledgedIn).at(-1), [3n, 3n, 3n])
   })
 
-  it('is asked for a sign of life, and left when it gives none', async (test) => {
+  it('is asked for a reply, and the link ends without one', async (test) => {
     test.mock.timers.enable({ apis: ['setInterval'] })
-    const { wal, told, peer } = await following(Buffer.alloc(0))
+    const { wal, received, peer } = await following(Buffer.alloc(0))
     const heardAtMs = performance.now()
     let silentMs = 40_000
     test.mock.method(performance, 'now', () => heardAtMs + silentMs)
     test.mock.timers.tick(10_000)
     await once(peer, 'data')
-    assert.equal(told[0]!.at(-1), 1)
+    assert.equal(received[0]!.at(-1), 1)
     silentMs = 301_000
     const left = assert.rejects(read(wal), NotConnected)
     test.mock.timers.tick(10_000)

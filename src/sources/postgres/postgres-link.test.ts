@@ -48,7 +48,7 @@ describe('a link to PostgreSQL', () => {
     return pieces
   }
 
-  it('tells what the user must mend', async () => {
+  it('reports errors that the user must fix', async () => {
     const wrong = await refused({ password: 'not the password' })
     assert.equal(wrong.code, 'credentials_refused')
     assert.doesNotMatch(`${wrong.reason} ${wrong.remedy} ${wrong.stack}`, /not the password/)
@@ -80,7 +80,7 @@ describe('a link to PostgreSQL', () => {
     assert.deepEqual(await link.query('SELECT 1; SELECT 2; SET extra_float_digits = 3'), [['2']])
   })
 
-  it('is not hurried by what the role has set', async () => {
+  it('ignores timeouts set for the role', async () => {
     const link = await open({ username: 'hurried', password: 'plain sesame' })
     assert.deepEqual(await link.query('SELECT pg_sleep(0.2)'), [['']])
   })
@@ -137,7 +137,7 @@ describe('a link to PostgreSQL', () => {
     )
   })
 
-  it('lets the server wait while nobody takes pieces', async () => {
+  it('lets the server wait while no piece is taken', async () => {
     const link = await open()
     const sizeBytes = 200_000 * 1_001
     const beforeBytes = process.memoryUsage().arrayBuffers
@@ -164,7 +164,7 @@ describe('a link to PostgreSQL', () => {
     assert.equal(copiedBytes, sizeBytes)
   })
 
-  it('is closed by whoever stops in the middle of a copy', async () => {
+  it('is closed when a copy is not read to its end', async () => {
     const link = await open()
     for await (const _ of link.copyOut('COPY public.numbers TO STDOUT')) break
     assert.equal(link.isOpen, false)
@@ -172,13 +172,13 @@ describe('a link to PostgreSQL', () => {
     await link.close()
   })
 
-  it('does not take an answer that is too long for its memory', async () => {
+  it('rejects an answer that exceeds its memory limit', async () => {
     const link = await open()
     await assert.rejects(link.query(`SELECT repeat('x', 10000) FROM generate_series(1, 4000)`), NotConnected)
     assert.equal(link.isOpen, false)
   })
 
-  it('tells that its session was ended', async () => {
+  it('reports that its session was ended', async () => {
     const link = await open()
     const [[pid]] = (await link.query('SELECT pg_backend_pid()')) as [[string]]
     const asked = link.query('SELECT pg_sleep(10)')
@@ -190,7 +190,7 @@ describe('a link to PostgreSQL', () => {
     assert.equal(link.isOpen, false)
   })
 
-  it('notices that its session was ended while nothing was asked', async () => {
+  it('detects that its session was ended between queries', async () => {
     const link = await open()
     const [[pid]] = (await link.query('SELECT pg_backend_pid()')) as [[string]]
     await server.query(`SELECT pg_terminate_backend(${pid})`)
@@ -198,7 +198,7 @@ describe('a link to PostgreSQL', () => {
     assert.equal(link.isOpen, false)
   })
 
-  it('is ended by its signal, whatever it does', async () => {
+  it('is ended by its signal at any time', async () => {
     for (const work of [
       (link: PostgresLink) => link.query('SELECT pg_sleep(10)'),
       (link: PostgresLink) => copied(link, 'COPY (SELECT pg_sleep(10)) TO STDOUT'),
@@ -214,7 +214,7 @@ describe('a link to PostgreSQL', () => {
     }
   })
 
-  it('is ended by its signal also while nobody takes pieces', async () => {
+  it('is ended by its signal also while no piece is taken', async () => {
     const stop = new AbortController()
     const link = await open({ signal: stop.signal })
     const pieces = link.copyOut(`COPY (SELECT repeat('x', 1000) FROM generate_series(1, 50000)) TO STDOUT`)

@@ -1,10 +1,11 @@
-// The connection beneath a pipe of PostgreSQL: statements, COPY, and the log. It signs in as a probe does; what follows has no
-// limits of time or size but those that keep memory bounded.
+// The connection of a postgres pipe: queries, COPY and replication. It signs in like a probe. Queries have no timeout; answers are
+// limited only to bound memory.
 
 import type { Egress } from '../../lib/egress.ts'
 import { hostInUrl } from '../../lib/host.ts'
-import { NotConnected, type ProbeStep, type SourceContext } from '../source.ts'
-import { Channel, type ChannelConversation, type LinkError, refuse } from './postgres-channel.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { NotConnected, type SourceContext } from '../source.ts'
+import { Channel, type ChannelConversation, type LinkError, protocolViolation } from './postgres-channel.ts'
 import { goneCheckMs, type Login, lockTimeoutMs, signIn } from './postgres-connection.ts'
 import { copyOut } from './postgres-copy.ts'
 import { isPassingFailure, postgresFailure, SettingRefused } from './postgres-failure.ts'
@@ -23,20 +24,20 @@ export interface LinkOptions {
   egress: Egress
 }
 
-/** One thing at a time. */
+/** Runs one query at a time. */
 export interface PostgresLink {
   readonly isOpen: boolean
   /**
-   * A statement, or a command of replication: the rows, as texts. Of several statements, the rows of the last that has any.
-   * Rejects with PostgresError, or with NotConnected, also when the answer is beyond 32 MB.
+   * Runs statements or a replication command. Returns the rows of the last statement that has any, as text. Rejects with PostgresError
+   * or NotConnected; an answer over 32 MB is NotConnected.
    */
   query(text: string): Promise<(string | null)[][]>
   /**
-   * COPY … TO STDOUT, in pieces of about 256 KB that end where lines end. The server waits while nobody takes them; whoever
-   * stops before the last one closes the link. A line over 256 MB is a PostgresError.
+   * COPY … TO STDOUT, in pieces of about 256 KB that end at line ends. The server waits while no piece is taken. The link closes when
+   * the caller stops before the last piece. A line over 256 MB is a PostgresError.
    */
   copyOut(text: string): AsyncIterable<Buffer>
-  /** Only of a link with isReplication. Nothing else can be asked after it. */
+  /** Needs isReplication. Afterwards the link cannot run queries. */
   startReplication(options: ReplicationStart): Promise<WalStream>
   close(): Promise<void>
 }
@@ -44,7 +45,7 @@ export interface PostgresLink {
 const openTimeoutMs = 30_000
 const maxAnswerBytes = 32 * 1024 * 1024
 
-/** One statement, which is known to connections for replication too. The formats are those of a probe. */
+/** A single SELECT, which replication connections accept too. The formats are those of a probe. */
 const sessionSettings = `
   SELECT ${[
     setting('search_path', ''),
@@ -54,7 +55,7 @@ const sessionSettings = `
     setting('bytea_output', 'hex'),
     setting('extra_float_digits', '3'),
     setting('lock_timeout', String(lockTimeoutMs)),
-    // Of these, the server or the role may have others, which are not for copies of whole tables.
+    // Timeouts set for the server or the role would end copies of large tables.
     setting('statement_timeout', '0'),
     setting('idle_in_transaction_session_timeout', '0'),
     settingSince(140000, 'idle_session_timeout', '0'),
@@ -71,7 +72,7 @@ function settingSince(version: number, name: string, value: string): string {
   return `CASE WHEN ${isKnown} THEN ${setting(name, value)} END`
 }
 
-/** Rejects with a ProbeFailure for what the user must mend, and otherwise with NotConnected. */
+/** Rejects with a ProbeFailure for errors that the user must fix, otherwise with NotConnected. */
 export async function openLink(login: Login, context: SourceContext, options: LinkOptions): Promise<PostgresLink> {
   const { egress, isReplication } = options
   const opening = new AbortController()
@@ -109,8 +110,8 @@ async function configure(channel: Channel): Promise<void> {
 
 function openFailure(error: unknown, login: Login, at: { step: ProbeStep; isReplication: boolean }): unknown {
   const { host, port, database } = login
-  const place = `${hostInUrl(host)}:${port}`
-  const failure = postgresFailure(error, { place, database, isAborted: false, ...at })
+  const address = `${hostInUrl(host)}:${port}`
+  const failure = postgresFailure(error, { address, database, isAborted: false, ...at })
   if (!failure) return error
   return isPassingFailure(failure, error) ? new NotConnected(undefined, failure) : failure
 }
@@ -129,8 +130,8 @@ function linkOver(channel: Channel, isReplication: boolean): PostgresLink {
       return wal
     },
     close: async () => {
-      wal?.tellRest()
-      // A server that is at work does not listen.
+      wal?.sendPendingStatus()
+      // A busy server does not read the Terminate message.
       if (!wal && !channel.isSilent) channel.end(new NotConnected())
       await channel.close()
     },
@@ -151,20 +152,20 @@ function answer(
   let rows: (string | null)[][] = []
   let columnCount: number | undefined
   let isComplete = false
-  let refused: PostgresError | undefined
+  let serverError: PostgresError | undefined
   let receivedBytes = 0
   const finish = (): void => {
-    channel.rest()
-    if (refused) reject(refused)
+    channel.endConversation()
+    if (serverError) reject(serverError)
     else resolve(rows)
   }
   return {
     receive(letter, bytes, start, end) {
       receivedBytes += end - start
-      if (receivedBytes > maxAnswerBytes) refuse()
-      if (letter === letters.ready && (isComplete || refused)) finish()
-      else if (refused) refuse()
-      else if (letter === letters.error) refused = errorIn(bytes, start, end)
+      if (receivedBytes > maxAnswerBytes) protocolViolation()
+      if (letter === letters.ready && (isComplete || serverError)) finish()
+      else if (serverError) protocolViolation()
+      else if (letter === letters.error) serverError = errorIn(bytes, start, end)
       else if (letter === letters.rowDescription) {
         columnCount = columnCountIn(bytes, start, end)
         rows = []
@@ -174,11 +175,11 @@ function answer(
       } else if (letter === letters.commandComplete || letter === letters.emptyQuery) {
         columnCount = undefined
         isComplete = true
-      } else refuse()
+      } else protocolViolation()
     },
     admit(letter, sizeBytes) {
-      if (letter !== letters.dataRow || sizeBytes + receivedBytes > maxAnswerBytes) refuse()
+      if (letter !== letters.dataRow || sizeBytes + receivedBytes > maxAnswerBytes) protocolViolation()
     },
-    end: (error) => reject(refused ?? error),
+    end: (error) => reject(serverError ?? error),
   }
 }

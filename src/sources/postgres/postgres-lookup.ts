@@ -1,17 +1,17 @@
-// Reads values of single rows by their keys, as they are now.
+// Reads current values of single rows by key.
 import pg from 'pg'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { PostgresLink } from './postgres-link.ts'
-import { quotedTable } from './postgres-words.ts'
+import { quotedTable } from './postgres-names.ts'
 
 export interface RowsToFind {
   keyColumns: string[]
-  /** As PostgreSQL prints them. All are in one statement. */
+  /** In PostgreSQL's text format. All are in one statement. */
   keys: (string | null)[][]
   columns: string[]
 }
 
-/** Of those rows that are there, the key and the columns, as COPY writes them; pieces end where lines end. */
+/** Key and columns of the rows that exist, in COPY format; pieces end at line ends. */
 export function lookUp(
   link: PostgresLink,
   mapping: TableMapping,
@@ -19,10 +19,10 @@ export function lookUp(
 ): AsyncIterable<Buffer> {
   const names = keyColumns.map((name) => pg.escapeIdentifier(name)).join(', ')
   const selected = [...keyColumns, ...columns].map((name) => pg.escapeIdentifier(name)).join(', ')
-  const wanted = keys.map((key) => `(${key.map(literal).join(', ')})`).join(', ')
-  // Values are large: an answer to a query would have to be in memory as a whole.
+  const tuples = keys.map((key) => `(${key.map(literal).join(', ')})`).join(', ')
+  // COPY, because values are large and a query result would be in memory as a whole.
   return link.copyOut(
-    `COPY (SELECT ${selected} FROM ${quotedTable(mapping)} WHERE (${names}) IN (${wanted})) TO STDOUT`,
+    `COPY (SELECT ${selected} FROM ${quotedTable(mapping)} WHERE (${names}) IN (${tuples})) TO STDOUT`,
   )
 }
 

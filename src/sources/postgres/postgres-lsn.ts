@@ -1,4 +1,4 @@
-// WorkerPool in the log of PostgreSQL, which it writes as two halves in hexadecimal: 16/B374D848.
+// LSNs as text: two hexadecimal halves, 16/B374D848.
 
 export function lsnText(lsn: bigint): string {
   return `${(lsn >> 32n).toString(16)}/${(lsn & 0xffff_ffffn).toString(16)}`.toUpperCase()
@@ -6,6 +6,6 @@ export function lsnText(lsn: bigint): string {
 
 export function parseLsn(text: string): bigint {
   const [, high, low] = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i.exec(text) ?? []
-  if (high === undefined || low === undefined) throw new Error('not a place in a log of PostgreSQL')
+  if (high === undefined || low === undefined) throw new Error('not an LSN')
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
 }

@@ -65,7 +65,7 @@ describe('messages of PostgreSQL', () => {
   })
 })
 
-describe('places in the log', () => {
+describe('LSNs', () => {
   it('are written as PostgreSQL writes them', () => {
     assert.equal(lsnText(0x16_b374_d848n), '16/B374D848')
     assert.equal(lsnText(0n), '0/0')

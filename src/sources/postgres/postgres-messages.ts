@@ -1,8 +1,8 @@
-// Messages of PostgreSQL's protocol as bytes: cut out of what a socket gives, read, and made. A server is whatever a user names:
-// every length is checked before it is believed, and what does not fit throws NotConnected.
+// Splits, reads and builds messages of the PostgreSQL protocol. The server is not trusted: every length is checked, and invalid
+// messages throw NotConnected.
 import { NotConnected } from '../source.ts'
 
-/** The server refuses what it was asked, or cannot go on. Its own words stay where they are. */
+/** An error of the server, without its message. */
 export class PostgresError extends Error {
   /** SQLSTATE. */
   readonly code: string
@@ -14,10 +14,10 @@ export class PostgresError extends Error {
   }
 }
 
-/** More than fits into a program: what PostgreSQL itself says when a row is too long for it. */
+/** SQLSTATE program_limit_exceeded, which PostgreSQL reports for a row that is too long. */
 export const tooLong = '54000'
 
-/** The first byte of a message that the server sends. */
+/** First byte of a message of the server. */
 export const letters = {
   commandComplete: 0x43,
   copyBoth: 0x57,
@@ -34,27 +34,24 @@ export const letters = {
   rowDescription: 0x54,
 } as const
 
-/** Whoever is told what the server says. */
+/** Handles the messages of the server. */
 export interface Conversation {
-  /**
-   * The bytes from `start` to `end` are a message without its header; what is kept of them must be copied. Throws for what may
-   * not come now.
-   */
+  /** `start` to `end` is a message without its header. The bytes must be copied to be kept. Throws for an unexpected message. */
   receive(letter: number, bytes: Buffer, start: number, end: number): void
-  /** Asked only of long messages, before they are there. Throws for one that is longer than it may be. */
+  /** Called for long messages before they are received. Throws when the message is too long. */
   admit(letter: number, sizeBytes: number): void
 }
 
 const headerBytes = 5
-/** Longer ones must be admitted. Notices and errors are never as long. */
+/** Longer messages must be admitted. Notices and errors are shorter. */
 const longBytes = 1024 * 1024
-/** What is kept for the next message that comes in pieces. */
+/** A larger buffer is not reused. */
 const maxKeptBytes = 4 * 1024 * 1024
 
-/** Cuts messages out of the pieces that a socket gives. A message that lies in one piece is not copied. */
+/** Splits the bytes of a socket into messages. A message within one piece is not copied. */
 export class MessageCutter {
   readonly #conversation: Conversation
-  /** The beginning of a message that is not yet whole. */
+  /** The received part of an incomplete message. */
   #begun: Buffer = Buffer.alloc(0)
   #begunBytes = 0
 
@@ -74,7 +71,7 @@ export class MessageCutter {
     if (at < length) this.#keep(piece, at, length)
   }
 
-  /** The place in the piece where the next message begins, when the one that was begun is whole. */
+  /** Adds the piece to the incomplete message. Returns the offset in the piece of the next message. */
   #complete(piece: Buffer): number {
     const at = Math.min(piece.length, Math.max(0, headerBytes - this.#begunBytes))
     this.#keep(piece, 0, at)
@@ -90,7 +87,7 @@ export class MessageCutter {
     return end
   }
 
-  /** Of a message with its header. */
+  /** Size of a message with its header. */
   #sizeAt(bytes: Buffer, at: number): number {
     const sizeBytes = uint32At(bytes, at + 1) + 1
     if (sizeBytes < headerBytes) throw new NotConnected()
@@ -100,7 +97,7 @@ export class MessageCutter {
 
   #keep(piece: Buffer, from: number, to: number): void {
     const neededBytes = this.#begunBytes + to - from
-    // Only what has come takes memory, whatever length was announced.
+    // Memory grows with the received bytes, not with the announced length.
     if (neededBytes > this.#begun.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * this.#begun.length, 16 * 1024))
       this.#begun.copy(larger, 0, 0, this.#begunBytes)
@@ -111,24 +108,24 @@ export class MessageCutter {
   }
 }
 
-/** Below this, a loop is faster than the call that copies. */
+/** Up to this size, a loop is faster than Buffer.copy. */
 const fewBytes = 48
 
-/** Copies what lies from `start` to `end`; rows are short, and there are millions of them. */
+/** Optimized for many short rows. */
 export function copyBytes(from: Buffer, start: number, end: number, to: Buffer, at: number): void {
   if (end - start > fewBytes) {
     from.copy(to, at, start, end)
     return
   }
-  for (let next = start, place = at; next < end; next++, place++) to[place] = from[next]!
+  for (let next = start, target = at; next < end; next++, target++) to[target] = from[next]!
 }
 
-/** The caller knows that four bytes are there. */
+/** The caller must check that four bytes are available. */
 export function uint32At(bytes: Buffer, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
 }
 
-/** Of what an ErrorResponse says: fields of a letter and a text that ends with a zero, and a zero in place of the next letter. */
+/** Reads the SQLSTATE of an ErrorResponse: fields of a letter and a zero-terminated text, ended by a zero byte. */
 export function errorIn(bytes: Buffer, start: number, end: number): PostgresError {
   let code = ''
   let field = start
@@ -142,7 +139,7 @@ export function errorIn(bytes: Buffer, start: number, end: number): PostgresErro
   return new PostgresError(code)
 }
 
-/** Of a RowDescription or a DataRow. */
+/** For a RowDescription or DataRow. */
 export function columnCountIn(bytes: Buffer, start: number, end: number): number {
   if (end - start < 2) throw new NotConnected()
   return bytes.readUInt16BE(start)

@@ -1,20 +1,20 @@
-// The publication of a pipe: created when it is missing, and repaired when somebody has changed it.
+// Creates the publication of a pipe, and repairs it when it was changed.
 import pg from 'pg'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { DescribedSource } from './postgres-describe.ts'
 import type { PostgresLink } from './postgres-link.ts'
-import { quotedTable } from './postgres-words.ts'
+import { quotedTable } from './postgres-names.ts'
 
 type Named = Pick<TableMapping, 'sourceSchemaName' | 'sourceTable'>
 
-/** Changes of partitions can come in the name of the partitioned table since then. */
+/** First version with publish_via_partition_root. */
 const firstViaRoot = 130_000
 const firstWithSchemas = 150_000
 const allOperations = "publish = 'insert, update, delete, truncate'"
 
-/** Ours publishes exactly the mapped tables, with all rows, columns and operations. One that the user has named is theirs. */
-export async function keepPublication(
+/** Publishes exactly the mapped tables, with all rows, columns and operations. A publication named by the user is not changed. */
+export async function ensurePublication(
   link: PostgresLink,
   { settings }: Pick<PostgresSource, 'settings'>,
   { tables, server }: DescribedSource,
@@ -23,18 +23,18 @@ export async function keepPublication(
   if (settings.publicationName !== undefined) return 'unchanged'
   const name = pg.escapeIdentifier(ownName)
   const options = [allOperations, ...(server.version >= firstViaRoot ? ['publish_via_partition_root = true'] : [])]
-  const wanted = tables.map(({ mapping }) => mapping)
+  const desired = tables.map(({ mapping }) => mapping)
   const found = await findOwn(link, ownName)
   if (!found || found.isOfAllTables) {
     const drop = found ? `DROP PUBLICATION ${name}; ` : ''
-    await link.query(`${drop}CREATE PUBLICATION ${name} FOR TABLE ${listTables(wanted)} WITH (${options.join(', ')})`)
+    await link.query(`${drop}CREATE PUBLICATION ${name} FOR TABLE ${listTables(desired)} WITH (${options.join(', ')})`)
     return 'created'
   }
   const present = await listMembers(link, ownName)
   const schemas = server.version >= firstWithSchemas ? await listSchemas(link, ownName) : []
-  const whole = present.filter(({ isRestricted }) => !isRestricted)
-  const added = without(wanted, whole)
-  const removed = [...without(present, wanted), ...present.filter(({ isRestricted }) => isRestricted)]
+  const unrestricted = present.filter(({ isRestricted }) => !isRestricted)
+  const added = without(desired, unrestricted)
+  const removed = [...without(present, desired), ...present.filter(({ isRestricted }) => isRestricted)]
   const isViaRoot = found.isViaRoot || server.version < firstViaRoot
   const statements = [
     found.hasAllOperations && isViaRoot ? [] : `SET (${options.join(', ')})`,
@@ -64,7 +64,7 @@ async function findOwn(link: PostgresLink, name: string): Promise<OwnPublication
   return { isOfAllTables: isOfAllTables!, hasAllOperations: hasAllOperations!, isViaRoot: isViaRoot! }
 }
 
-/** Through JSON: before PostgreSQL 15 there are no row filters and no column lists. */
+/** to_jsonb, because row filters and column lists exist since PostgreSQL 15. */
 async function listMembers(link: PostgresLink, publication: string): Promise<(Named & { isRestricted: boolean })[]> {
   const rows = await link.query(
     `SELECT schema.nspname, published.relname,
@@ -97,7 +97,7 @@ function without<Table extends Named>(tables: Table[], others: Named[]): Table[]
   return tables.filter((table) => !known.has(quotedTable(table)))
 }
 
-/** What inherits from a table is another table. Partitions are published with their table. */
+/** With ONLY, inheriting tables are left out. Partitions are published with their table. */
 function listTables(tables: Named[]): string {
   return [...new Set(tables.map((table) => `ONLY ${quotedTable(table)}`))].join(', ')
 }

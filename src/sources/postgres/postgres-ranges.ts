@@ -1,12 +1,12 @@
-// How a table is cut into ranges that are loaded one by one, each with one COPY. What follows changes cuts by where rows lie, which
-// the server reads fastest: a row that moves meanwhile comes again with the change that moved it. A load that nothing follows cuts
-// by the primary key, which stays what it is when the load is interrupted and goes on with what the table is then.
+// Splits a table into ranges that are loaded with one COPY each. With CDC, ranges are blocks (ctid), which the server reads fastest; a
+// row that moves during the load also comes with the change that moved it. Without CDC, ranges are primary key ranges, which stay
+// valid when an interrupted load resumes.
 import { hash } from 'node:crypto'
 import pg from 'pg'
 import type { TableFile } from './postgres-files.ts'
 import type { PostgresLink } from './postgres-link.ts'
+import { quotedTable } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
-import { quotedTable } from './postgres-words.ts'
 
 export interface LoadPlan {
   ranges: string[]
@@ -15,26 +15,26 @@ export interface LoadPlan {
 
 export interface LoadPlanOptions {
   rowsPerRange: number
-  /** Whether changes are followed too. */
+  /** With CDC. */
   isFollowed: boolean
   /** Such as 170002. */
   serverVersion: number
 }
 
-/** As it is kept: which table, and which of its rows. */
+/** Stored as JSON. */
 interface Range {
-  /** Of a partitioned table, one of its partitions; quoted. */
+  /** The table or one of its partitions, quoted. */
   from: string
   where: string
-  /** Of one that is not cut by the key: it means these rows only as long as they lie there. */
+  /** Only without a primary key range: the files for which the ctid range is valid. */
   place?: { file: string; leaves: string }
 }
 
-/** In memory, and in one block of the engine. */
+/** Limits of a range, which is held in memory and inserted as one block. */
 const mostRangeRows = 500_000
 const mostRangeBytes = 32 * 1024 * 1024
-/** Reading by place is quick since then. */
-const firstWithPlaces = 140_000
+/** First version with TID range scans. */
+const firstWithTidRanges = 140_000
 
 export async function planLoad(
   link: PostgresLink,
@@ -47,26 +47,26 @@ export async function planLoad(
     ? estimates.reduce<number>((sum, rows) => sum + (rows ?? 0), 0)
     : null
   const { primaryKey } = table.found
-  const mayCutByKey = primaryKey.length > 0 && (!isFollowed || serverVersion < firstWithPlaces)
-  const mayCutByPlace = serverVersion >= firstWithPlaces
+  const mayCutByKey = primaryKey.length > 0 && (!isFollowed || serverVersion < firstWithTidRanges)
+  const mayCutByBlock = serverVersion >= firstWithTidRanges
   const rows = Math.min(rowsPerRange, mostRangeRows)
   const ranges = mayCutByKey
     ? await byKey(link, table, rowsFor(leaves, rows))
     : leaves.flatMap((leaf) => {
-        const place = { file: fileText(leaf), leaves: digestOf(leaves) }
-        const cut = mayCutByPlace ? byPlace(leaf, rows) : [{ from: leaf.name, where: 'true' }]
-        return cut.map((range) => ({ ...range, place }))
+        const validFor = { file: fileText(leaf), leaves: digestOf(leaves) }
+        const cut = mayCutByBlock ? byBlock(leaf, rows) : [{ from: leaf.name, where: 'true' }]
+        return cut.map((range) => ({ ...range, place: validFor }))
       })
   return { ranges: ranges.map((range) => JSON.stringify(range)), rowsEstimated }
 }
 
-/** Whether ranges of an earlier plan still are the rows that they were: no file is another one, and no partition gone or new. */
+/** Whether ranges of an earlier plan are still valid: the same files, and no partition added or removed. */
 export function areStillThere(ranges: string[], files: TableFile[]): boolean {
   const present = new Set(files.map(fileText))
   const leaves = digestOf(files)
   return ranges.every((range) => {
-    const { place } = JSON.parse(range) as Range
-    return !place || (place.leaves === leaves && present.has(place.file))
+    const { place: validFor } = JSON.parse(range) as Range
+    return !validFor || (validFor.leaves === leaves && present.has(validFor.file))
   })
 }
 
@@ -79,18 +79,18 @@ function digestOf(leaves: TableFile[]): string {
   return hash('sha256', ids.join(','), 'hex').slice(0, 16)
 }
 
-/** COPY of the rows of a range, with what the expressions make of them. */
+/** COPY of the expressions for the rows of a range. */
 export function copyText(range: string, expressions: string[]): string {
   const { from, where } = JSON.parse(range) as Range
   return `COPY (SELECT ${expressions.join(', ')} FROM ${from} WHERE ${where}) TO STDOUT`
 }
 
 interface Leaf extends TableFile {
-  /** With `ONLY`: what inherits from a table is another table. */
+  /** With `ONLY`, which leaves out inheriting tables. */
   name: string
   blocks: number
   sizeBytes: number
-  /** As the last analysis counted them; negative when there was none. */
+  /** From the last ANALYZE; negative without one. */
   countedRows: number
   countedBlocks: number
 }
@@ -116,17 +116,17 @@ async function listLeaves(link: PostgresLink, { found: { id } }: MappedTable): P
   })
 }
 
-/** Undefined when nobody has counted. */
+/** Undefined before the first ANALYZE. */
 function rowsOf({ blocks, countedRows, countedBlocks }: Leaf): number | undefined {
   if (blocks === 0) return 0
   if (countedRows < 0 || countedBlocks === 0) return undefined
   return Math.round((countedRows / countedBlocks) * blocks)
 }
 
-/** Of a row in a block when nobody has counted: as many as there can be of usual ones. */
+/** Estimate before the first ANALYZE: a full block of rows of usual size. */
 const usualRowsPerBlock = 100
 
-function byPlace(leaf: Leaf, rowsPerRange: number): Range[] {
+function byBlock(leaf: Leaf, rowsPerRange: number): Range[] {
   const { name, blocks, sizeBytes } = leaf
   const rowsPerBlock = Math.max(1, (rowsOf(leaf) ?? blocks * usualRowsPerBlock) / Math.max(1, blocks))
   const blocksByRows = Math.floor(rowsPerRange / rowsPerBlock)
@@ -134,7 +134,7 @@ function byPlace(leaf: Leaf, rowsPerRange: number): Range[] {
   const step = Math.max(1, Math.min(blocksByRows, blocksByBytes))
   const ranges: Range[] = []
   for (let begin = 0; begin === 0 || begin < blocks; begin += step) {
-    // The last one has no end: the table may grow before it is read.
+    // The last range has no end, because the table may grow before it is read.
     const end = begin + step < blocks ? ` AND ctid < '(${begin + step},0)'` : ''
     ranges.push({ from: name, where: `ctid >= '(${begin},0)'${end}` })
   }

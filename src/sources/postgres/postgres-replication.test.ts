@@ -1,4 +1,4 @@
-// Servers that are too old, or that follow another one. Of the old ones only what they would answer is here.
+// Servers that are too old, and standbys. Old servers are simulated by their answers.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import { probe, probeFails } from '../../../test/sources/conformance.ts'
 import { startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { mapping, type PostgresServer, sourceOf } from '../../../test/sources/postgres-world.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { Server, Slot } from './postgres-catalogue.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { Server, Slot } from './postgres-catalog.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 import { checkReplication, checkVersion } from './postgres-replication.ts'
 

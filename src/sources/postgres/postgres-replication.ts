@@ -1,7 +1,7 @@
-// Whether a server is set up so that its changes can be followed: the write-ahead log, slots, senders, the role, the publication.
+// Checks that a server is set up for logical replication: wal_level, slots, WAL senders, role, publication.
 
 import pg from 'pg'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
 import { type FailureDetails, ProbeFailure } from '../source.ts'
 import {
   findPublication,
@@ -10,10 +10,10 @@ import {
   type Publication,
   type PublishedTable,
   type Server,
-} from './postgres-catalogue.ts'
+} from './postgres-catalog.ts'
 import type { PostgresSession } from './postgres-connection.ts'
+import { createSlotStatement, listed, plainName, quotedTable, tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
-import { createSlotStatement, listed, plainName, quotedTable, tableName } from './postgres-words.ts'
 
 const oldestVersion = 12
 
@@ -34,7 +34,7 @@ export function checkVersion(server: Server): void {
   })
 }
 
-/** With `ownSlot`, what the pipe has there already is not asked for again. Rejects with a ProbeFailure. */
+/** When `ownSlot` exists, a free slot and WAL sender are not required. Rejects with a ProbeFailure. */
 export async function checkReplication(
   session: PostgresSession,
   server: Server,
@@ -168,7 +168,7 @@ export async function checkPublication(
     })
   }
   const { hasInserts, hasUpdates, hasDeletes } = publication
-  // A log table keeps rows that are truncated.
+  // A log table keeps truncated rows.
   const hasTruncates = publication.hasTruncates || tables.every(({ mapping }) => mapping.tableEngine === 'MergeTree')
   const left = Object.entries({
     inserts: hasInserts,
@@ -241,7 +241,7 @@ async function checkPublished(
   }
 }
 
-/** A load reads all rows, and a row that leaves the filter by an update would stay in the copy. */
+/** Rejects row filters: a load reads all rows, and a row that an update moves out of the filter would stay in the copy. */
 function checkFilters(publicationName: string, tables: MappedTable[], published: Map<string, PublishedTable>): void {
   const filtered = tables.filter(({ mapping }) => published.get(tableName(mapping))?.isFiltered)
   const [first] = filtered

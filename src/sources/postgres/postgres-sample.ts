@@ -1,26 +1,26 @@
-// The first rows of mapped tables. However wide a table and however long its values, a sample stays small: values are cut, or
-// left empty where half of them would mean nothing.
+// Samples of the first rows of mapped tables, of bounded size: long values are truncated, long arrays are left empty.
 import pg from 'pg'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import { ProbeFailure, type Row, type Sample } from '../source.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { Row, Sample } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../source.ts'
 import type { FoundColumn } from './postgres-columns.ts'
 import type { PostgresSession } from './postgres-connection.ts'
+import { plainName, quotedTable, tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
 import { destinationType, hasDimensions, parseValue } from './postgres-types.ts'
 import { NotPostgres } from './postgres-wire.ts'
-import { plainName, quotedTable, tableName } from './postgres-words.ts'
 
-/** Rows are read of the first tables only; what the catalogues say is told of all. */
+/** Rows are read from the first tables only; columns are listed for all. */
 const mostSampledTables = 20
-/** Of one table, and of all of them. */
+/** Limit of one table, and of all tables. */
 const mostCharacters = 1_000_000
 const mostCharactersOfAll = 4_000_000
-/** Longer than any number, date or UUID that is not text to the engine: those are never cut. */
+/** Longer than any number, date or UUID with a type of its own in the engine, so that these are never truncated. */
 const leastValueLength = 100
 
 type PrintedRows = (string | null)[][]
 
-/** Rows of each table, as PostgreSQL prints them. */
+/** Rows of each table, in PostgreSQL's text format. */
 export async function readRows(
   session: PostgresSession,
   tables: MappedTable[],
@@ -47,11 +47,11 @@ function valueExpression({ name, type }: FoundColumn, maxLength: number): string
     const list = `to_json(${column}::text[])::text`
     return `CASE WHEN ${column} IS NULL THEN NULL WHEN length(${list}) > ${maxLength} THEN '[]' ELSE ${list} END`
   }
-  // Of these, PostgreSQL reads no more than it gives; each byte is printed as two letters.
+  // For these types, PostgreSQL reads only the part that it returns. A byte is printed as two digits.
   if (type.isBuiltIn && type.name === 'bytea') return `substring(${column}, 1, ${Math.floor(maxLength / 2) - 1})`
   if (type.isBuiltIn && ['text', 'varchar'].includes(type.name)) return `left(${column}, ${maxLength})`
-  // `concat` prints a value as it is, where a cast would take the blanks from the end of a char(n). A composite value is
-  // distinct from NULL also when a part of it is NULL.
+  // `concat`, because a cast would remove trailing blanks of a char(n). Not IS NOT NULL, which is false for a composite value with
+  // a NULL attribute.
   return `CASE WHEN ${column} IS DISTINCT FROM NULL THEN left(concat(${column}), ${maxLength}) END`
 }
 
@@ -77,7 +77,7 @@ export function toSample(table: MappedTable, printed: PrintedRows, settings: Pos
   return { fields, rows, table: { sourceSchemaName, sourceTable, primaryKey } }
 }
 
-/** What cannot be parsed was not printed by PostgreSQL. */
+/** PostgreSQL does not print values that cannot be parsed. */
 function parse(type: FoundColumn['type'], printed: string | null): unknown {
   try {
     return parseValue(type, type.elements && printed !== null ? JSON.parse(printed) : printed)

@@ -1,8 +1,8 @@
-// The replication slot of a pipe: what state it is in, and how it is created and dropped.
+// Queries, creates, advances and drops the replication slot of a pipe.
 import pg from 'pg'
 import type { PostgresLink } from './postgres-link.ts'
 
-/** One of another database has none of the changes of this one: it is `lost`. */
+/** A slot of another database counts as `lost`. */
 export type SlotState = 'missing' | 'lost' | 'there'
 
 export async function findSlotState(link: PostgresLink, slot: string): Promise<SlotState> {
@@ -15,13 +15,13 @@ export async function findSlotState(link: PostgresLink, slot: string): Promise<S
   return found[0] === 't' ? 'lost' : 'there'
 }
 
-/** Gives where its log begins. */
+/** Returns the LSN from which the slot can be read. */
 export async function createSlot(
   replication: PostgresLink,
   slot: string,
   { isFailover }: { isFailover: boolean },
 ): Promise<string> {
-  // It waits for all who are writing, which may take longer than anything else here may wait for a lock.
+  // It waits for all running write transactions, which can take longer than lock_timeout.
   await replication.query('SET lock_timeout = 0')
   const options = isFailover ? "(SNAPSHOT 'nothing', FAILOVER true)" : 'NOEXPORT_SNAPSHOT'
   const [created] = await replication.query(
@@ -30,7 +30,7 @@ export async function createSlot(
   return created?.[1] ?? '0/0'
 }
 
-/** To the end of the log, without decoding what is passed over. Gives where its log goes on. */
+/** Advances the slot to the end of the WAL without decoding. Returns the new LSN. */
 export async function advanceSlot(link: PostgresLink, slot: string): Promise<string> {
   const [advanced] = await link.query(
     `SELECT end_lsn FROM pg_catalog.pg_replication_slot_advance(${pg.escapeLiteral(slot)},

@@ -1,18 +1,18 @@
-// A moment of the source that several connections see alike, for as long as it is held. The tables that are read stay where they lie.
+// An exported snapshot of the source, shared by several connections. The tables are locked against rewrites while it is held.
 import { randomBytes } from 'node:crypto'
-import { NotConnected, SourceChanged, type SourceAccess } from '../source.ts'
+import { NotConnected, type SourceAccess, SourceChanged } from '../source.ts'
 import type { PostgresAccess } from './postgres-access.ts'
 import { lockFiles, type TableFiles } from './postgres-files.ts'
 import { type PostgresLink, parseLsn } from './postgres-link.ts'
+import { tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
-import { tableName } from './postgres-words.ts'
 
 export interface HeldSnapshot {
-  /** Exactly the transactions that were committed before it are in it; 0n where nothing is followed. */
+  /** The snapshot has exactly the transactions committed before this LSN; 0n without CDC. */
   lsn: bigint
   /** Of all tables. */
   files: TableFiles
-  /** A connection that sees it, to read one of the tables; the caller closes it. */
+  /** Opens a connection with this snapshot to read one of the tables; the caller closes it. */
   open(table: MappedTable): Promise<PostgresLink>
   release(): Promise<void>
 }
@@ -20,36 +20,36 @@ export interface HeldSnapshot {
 export interface SnapshotOptions {
   isFollowed: boolean
   tables: MappedTable[]
-  /** To begin with, it may have to wait for all who are writing. */
+  /** Ends the wait for running write transactions. */
   stopping: AbortSignal
-  /** Runs what waits on this link. */
+  /** Runs `work`, which waits on this link. */
   whileWaiting?: <Result>(link: PostgresLink, work: () => Promise<Result>) => Promise<Result>
 }
 
-/** Tables are locked a little later than they are seen: somebody may come between. */
+/** Tables are locked after the snapshot is taken; a rewrite in between needs another attempt. */
 const mostAttempts = 5
 
 export async function holdSnapshot(
   access: PostgresAccess,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
   { isFollowed, tables, stopping, whileWaiting = (_, work) => work() }: SnapshotOptions,
 ): Promise<HeldSnapshot> {
-  const whileWanted = { ...surroundings, signal: AbortSignal.any([surroundings.signal, stopping]) }
+  const untilStopped = { ...connectOptions, signal: AbortSignal.any([connectOptions.signal, stopping]) }
   for (let attempt = 1; attempt <= mostAttempts; attempt++) {
-    const holder = await access.open(whileWanted, { isReplication: isFollowed })
+    const holder = await access.open(untilStopped, { isReplication: isFollowed })
     try {
-      // It is held for as long as the largest load takes.
+      // The snapshot is held until the longest load ends.
       await holder.query(stayIdle)
       const exporting = (): Promise<Exported> => (isFollowed ? exportWithSlot(holder) : exportPlain(holder))
       const { lsn, name } = await whileWaiting(holder, exporting)
-      const locked = await openLocked(access, whileWanted, name, tables)
+      const locked = await openLocked(access, untilStopped, name, tables)
       if (locked) {
         return {
           lsn,
           files: locked.files,
           async open(table) {
-            // Each holds what it reads, whatever becomes of the others.
-            const own = await openLocked(access, surroundings, name, [table])
+            // Each connection locks its own table, independent of the others.
+            const own = await openLocked(access, connectOptions, name, [table])
             if (!own) throw new NotConnected()
             return own.link
           },
@@ -60,7 +60,7 @@ export async function holdSnapshot(
       }
     } catch (error) {
       await holder.close()
-      throw access.judge(error)
+      throw access.classifyError(error)
     }
     await holder.close()
   }
@@ -71,14 +71,14 @@ export async function holdSnapshot(
   )
 }
 
-/** Undefined when the snapshot does not see the tables as they lie now. */
+/** Undefined when a table was rewritten since the snapshot. */
 async function openLocked(
   access: PostgresAccess,
-  surroundings: SourceAccess,
+  connectOptions: SourceAccess,
   snapshotName: string,
   tables: MappedTable[],
 ): Promise<{ link: PostgresLink; files: TableFiles } | undefined> {
-  const link = await access.open(surroundings, { isReplication: false })
+  const link = await access.open(connectOptions, { isReplication: false })
   let files: TableFiles | undefined
   try {
     await link.query(stayIdle)
@@ -87,7 +87,7 @@ async function openLocked(
     files = await lockFiles(link, tables)
     return files && { link, files }
   } catch (error) {
-    throw access.judge(error)
+    throw access.classifyError(error)
   } finally {
     if (!files) await link.close()
   }
@@ -100,9 +100,9 @@ interface Exported {
   name: string
 }
 
-/** A slot that goes with its connection knows exactly which transactions its snapshot has. */
+/** Creating a temporary slot exports a snapshot at an exact LSN. */
 async function exportWithSlot(holder: PostgresLink): Promise<Exported> {
-  // It waits for all who are writing, which may take longer than anything else here may wait for a lock.
+  // It waits for all running write transactions, which can take longer than lock_timeout.
   await holder.query('SET lock_timeout = 0')
   const slot = `penstock_load_${randomBytes(6).toString('hex')}`
   const [created] = await holder.query(`CREATE_REPLICATION_SLOT ${slot} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT`)
@@ -117,6 +117,6 @@ async function exportPlain(holder: PostgresLink): Promise<Exported> {
 }
 
 function checkName(name: string | null | undefined): string {
-  if (!name || !/^[0-9A-Fa-f-]+$/.test(name)) throw new Error('a server gave a snapshot a name that none has')
+  if (!name || !/^[0-9A-Fa-f-]+$/.test(name)) throw new Error('the server returned an invalid snapshot name')
   return name
 }

@@ -1,22 +1,20 @@
-// Whether the tables of a source can be replicated as its mappings say. Of what is wrong, the first kind is told, with all of
-// the tables that it concerns.
+// Checks that the mapped tables can be replicated. The first kind of error is reported, with all tables that have it.
 import pg from 'pg'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { TableMapping } from '../../pipes/table-mappings.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import { type FailureCode, ProbeFailure } from '../source.ts'
-import { type FoundTable, findTables, listNamesakes } from './postgres-catalogue.ts'
+import { type FoundTable, findTables, listNamesakes } from './postgres-catalog.ts'
 import { type FoundColumn, listColumns } from './postgres-columns.ts'
 import type { PostgresSession } from './postgres-connection.ts'
-import { listed, plainName, quotedTable, tableName } from './postgres-words.ts'
+import { listed, plainName, quotedTable, tableName } from './postgres-names.ts'
 
 export interface MappedTable {
-  /** In `tableMappings`. */
+  /** Index in `tableMappings`. */
   index: number
   mapping: TableMapping
   found: FoundTable
-  /** All that the table has. */
   allColumns: FoundColumn[]
-  /** What is replicated of them. */
+  /** Replicated columns. */
   columns: FoundColumn[]
 }
 
@@ -24,11 +22,11 @@ type Mapped = Pick<MappedTable, 'index' | 'mapping'>
 
 interface Complaint<Table extends Mapped> {
   code: FailureCode
-  /** What is wrong with one of them; undefined for those that are right. */
+  /** Name of the table or column that has the error; undefined without the error. */
   of: (table: Table) => string | undefined
   reason: (names: string) => string
   remedy: (concerned: Table[]) => string
-  /** Of the mapping. */
+  /** Field of the mapping. */
   field: keyof TableMapping
 }
 
@@ -83,7 +81,7 @@ async function notFound(session: PostgresSession, absent: Mapped[], database: st
   )
   const names = absent.map(({ mapping }) => {
     const alike = namesakes.get(mapping.sourceTable.toLowerCase()) ?? []
-    // The same schema means that only capitals are wrong.
+    // In the same schema, only upper and lower case differ.
     const meant = alike.find(({ sourceSchemaName }) => sourceSchemaName === mapping.sourceSchemaName) ?? alike[0]
     return meant ? `${tableName(mapping)} (there is ${tableName(meant)})` : tableName(mapping)
   })
@@ -108,14 +106,14 @@ const kinds: Record<string, string> = {
 }
 
 const nameOf = ({ mapping }: Mapped): string => tableName(mapping)
-const nameIf = <Table extends Mapped>(isWrong: (table: Table) => boolean) => {
-  return (table: Table): string | undefined => (isWrong(table) ? nameOf(table) : undefined)
+const nameIf = <Table extends Mapped>(isInvalid: (table: Table) => boolean) => {
+  return (table: Table): string | undefined => (isInvalid(table) ? nameOf(table) : undefined)
 }
-/** The columns of one mapping that are wrong, such as `public.orders.total`. */
-const columnsIf = (wrongColumns: (table: MappedTable) => string[]) => {
+/** Names of invalid columns of a mapping, such as `public.orders.total`. */
+const columnsIf = (findInvalidColumns: (table: MappedTable) => string[]) => {
   return (table: MappedTable): string | undefined => {
-    const wrong = wrongColumns(table)
-    return wrong.length === 0 ? undefined : listed(wrong.map((column) => `${nameOf(table)}.${plainName(column)}`))
+    const invalid = findInvalidColumns(table)
+    return invalid.length === 0 ? undefined : listed(invalid.map((column) => `${nameOf(table)}.${plainName(column)}`))
   }
 }
 const statementNames = (tables: Mapped[]): string => listed(tables.map(({ mapping }) => quotedTable(mapping)))
@@ -127,7 +125,7 @@ const missing = ({ allColumns }: MappedTable, names: string[]): string[] => {
 
 const needsPrimaryKey = (table: MappedTable): boolean => isReplacing(table) && !table.mapping.useCustomSortingKey
 
-/** The primary key stands at its end, so that no two rows are taken for one. */
+/** Ends with the primary key, so that different rows have different sorting keys. */
 export function sortingKeyOf({
   mapping,
   found,
@@ -138,14 +136,14 @@ export function sortingKeyOf({
   return [...new Set([...mapping.sortingKeys, ...found.primaryKey.filter((name) => replicated.has(name))])]
 }
 
-/** The primary key is the replica identity of a new table or partition, until somebody chooses another one. */
+/** Whether rows are found by the primary key, which is the default replica identity of a new table or partition. */
 export function isFoundByPrimaryKey(table: Pick<MappedTable, 'mapping' | 'found' | 'columns'>): boolean {
   return sortingKeyOf(table).every((name) => table.found.primaryKey.includes(name))
 }
 
 const isReplacing = ({ mapping }: Mapped): boolean => mapping.tableEngine === 'ReplacingMergeTree'
 
-/** No two rows have the same values in its sorting key. */
+/** Whether the sorting key is unique by one of these keys. */
 function isSortedBy(table: MappedTable, keys: string[][]): boolean {
   const sortingKey = sortingKeyOf(table)
   return keys.some((key) => key.every((name) => sortingKey.includes(name)))
@@ -255,7 +253,7 @@ const complaintsWhenFollowed: Complaint<MappedTable>[] = [
   {
     code: 'not_set_up',
     of: nameIf(({ found }) => !found.hasIdentity),
-    reason: (names) => `updates and deletes do not tell which row they mean in ${names}`,
+    reason: (names) => `updates and deletes do not identify their row in ${names}`,
     remedy: (tables) =>
       `add a primary key that is not DEFERRABLE, or ${alterEach(tables, 'REPLICA IDENTITY FULL')}${alsoPartitions(tables)}`,
     field: 'sourceTable',
@@ -264,7 +262,7 @@ const complaintsWhenFollowed: Complaint<MappedTable>[] = [
     code: 'not_set_up',
     of: nameIf((table) => isReplacing(table) && !isSortedBy(table, table.found.immediateKeys)),
     reason: (names) =>
-      `two rows may have the same sorting key for a moment, because its constraint is DEFERRABLE, and one of them would be lost in ${names}`,
+      `two rows may temporarily have the same sorting key, because its constraint is DEFERRABLE, and one of them would be lost in ${names}`,
     remedy: () => 'make the constraint NOT DEFERRABLE, or use the tableEngine MergeTree',
     field: 'sortingKeys',
   },
@@ -283,7 +281,7 @@ const complaintsWhenFollowed: Complaint<MappedTable>[] = [
   },
 ]
 
-/** Each change comes once, in the name of one of them. */
+/** Rejects mappings of both a partitioned table and its partition: each change has only one table name. */
 function mappedTwice(tables: MappedTable[]): Complaint<MappedTable> {
   const ids = new Set(tables.map(({ found }) => found.id))
   return {
@@ -296,7 +294,7 @@ function mappedTwice(tables: MappedTable[]): Complaint<MappedTable> {
   }
 }
 
-/** A partition has a replica identity of its own, which is the default when it is created. */
+/** Each partition has its own replica identity. */
 function alsoPartitions(tables: MappedTable[]): string {
   return tables.some(({ found }) => found.kind === 'p') ? ', for every partition too' : ''
 }

@@ -1,10 +1,10 @@
-// Every type of PostgreSQL, as the catalogue of a real server declares it and as its rows give it.
+// Every type of PostgreSQL, from the catalog and the rows of a real server.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { probe } from '../../../test/sources/conformance.ts'
 import { queryAt } from '../../../test/sources/postgres-embedded.ts'
 import { mapping, sourceOf } from '../../../test/sources/postgres-world.ts'
-import type { Row, SourceField } from '../source.ts'
+import type { Row, SourceField } from '../../source-shapes/probe.ts'
 import { listColumns } from './postgres-columns.ts'
 import type { PostgresSession } from './postgres-connection.ts'
 
@@ -13,7 +13,7 @@ const database = 'probed_types'
 
 interface Case {
   type: string
-  /** As SQL has it. */
+  /** SQL literal. */
   literal: string
   destination: string
   value: unknown
@@ -167,7 +167,7 @@ describe('the types of PostgreSQL', () => {
   after(() => queryAt(url, `DROP DATABASE ${database} WITH (FORCE)`, 'postgres'))
 
   for (const [index, { type, literal, destination, value }] of cases.entries()) {
-    it(`has a place for ${type} such as ${literal}`, () => {
+    it(`can hold ${type} such as ${literal}`, () => {
       const name = `column${index}`
       assert.deepEqual(fields[index], { name, type: destination, isOptional: true })
       assert.deepEqual(rows[0]![name], value)
@@ -187,7 +187,7 @@ describe('the types of PostgreSQL', () => {
     )
   })
 
-  it('all have a place: every type that a column can have', async () => {
+  it('all have a ClickHouse type', async () => {
     const types = await queryAt(
       url,
       `SELECT format_type(oid, NULL) AS type FROM pg_type
@@ -220,8 +220,8 @@ describe('the types of PostgreSQL', () => {
   })
 })
 
-describe('types that a server makes up', () => {
-  it('are not followed in a circle', async () => {
+describe('types with invalid catalog entries', () => {
+  it('do not cause an endless loop', async () => {
     const column = {
       tableId: '1',
       name: 'a',

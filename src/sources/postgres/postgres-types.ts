@@ -1,36 +1,35 @@
-// Which type of the engine holds the values of which type of PostgreSQL, and what their text means.
+// Maps PostgreSQL types to ClickHouse types, and parses their text format.
 //
 //   boolean                          Bool
 //   smallint, integer, bigint        Int16, Int32, Int64
 //   oid                              UInt32
 //   real, double precision           Float32, Float64
-//   numeric(p, s)                    Decimal(p, s) up to 76 digits, else String; NaN, which it may hold, has no place there
-//   numeric                          String: its digits have no limit
+//   numeric(p, s)                    Decimal(p, s) up to 76 digits, else String; Decimal cannot hold NaN
+//   numeric                          String: unlimited digits
 //   date                             Date32
-//   timestamp                        DateTime64(6, 'UTC'): in the engine's own time zone some hours would not exist
+//   timestamp                        DateTime64(6, 'UTC'): in another time zone some hours would not exist
 //   timestamptz                      DateTime64(6, 'UTC')
 //   uuid                             UUID
-//   bytea                            String, of the bytes themselves
-//   arrays                           Array(T), never Nullable: the engine has no such thing
-//   domains                          as what they are made of
+//   bytea                            String of the bytes
+//   arrays                           Array(T): ClickHouse has no Nullable(Array)
+//   domains                          as their base type
 //   everything else                  String, as PostgreSQL prints it: text, json, time, interval, money, bit strings, network
 //                                    addresses, geometry, ranges, text search, enums, composites, types of extensions
 //
-// An engine of before has no Bool, Date32 or DateTime64, and a Decimal of 38 digits at most: there a boolean is UInt8, and the others
-// are text as PostgreSQL prints it.
-// Dates and times outside of what the engine's types reach (1900 to 2299), and `infinity`, are for whoever writes them to judge.
-// How many dimensions an array has is not in its type: PostgreSQL keeps `integer[]` and `integer[][]` apart in no way.
+// Older ClickHouse has no Bool, Date32 or DateTime64, and Decimals of at most 38 digits: there a boolean is UInt8, and the others are
+// String. The writer handles dates outside of the range of the ClickHouse types (1900 to 2299) and `infinity`. The type of an array
+// does not have its number of dimensions: PostgreSQL does not distinguish `integer[]` and `integer[][]`.
 
 export interface PostgresType {
-  /** As in pg_type. A domain is given as what it is made of. */
+  /** `typname` of pg_type; of a domain, that of its base type. */
   name: string
-  /** What types of extensions and users mean is not known here, whatever their name. */
+  /** False for types of extensions and users, which are always mapped to String. */
   isBuiltIn: boolean
-  /** What stands in parentheses after the type, as PostgreSQL packs it; -1 without. */
+  /** `atttypmod`: the packed type parameters; -1 without. */
   modifier: number
-  /** Of elements: what stands between them in an array that is printed; a comma unless told, and a semicolon between boxes. */
+  /** Of array elements: the separator in the text format. Default: comma; semicolon for box. */
   delimiter?: string
-  /** Only of arrays. Elements that are arrays themselves, by way of a domain, are text. */
+  /** Only of arrays. Elements that are arrays themselves, through a domain, are text. */
   elements?: Omit<PostgresType, 'elements'>
 }
 
@@ -38,16 +37,16 @@ export interface PostgresColumn {
   name: string
   type: PostgresType
   isNotNull: boolean
-  /** In the primary key or in the sorting key, where the engine has no NULL. */
+  /** In the primary key or the sorting key, which cannot be Nullable in ClickHouse. */
   isKey: boolean
 }
 
 export interface NullOptions {
-  /** Otherwise a NULL becomes the default value of the type. */
+  /** When false, NULL becomes the default value of the type. */
   allowNullableColumns: boolean
 }
 
-/** What the engine has types for. */
+/** Types that the ClickHouse version has. */
 export interface EngineAbilities {
   hasBool: boolean
   hasDate32: boolean
@@ -55,7 +54,7 @@ export interface EngineAbilities {
   mostDecimalDigits: number
 }
 
-const ofToday: EngineAbilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
+const currentAbilities: EngineAbilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
 
 type Parse = (text: string) => unknown
 
@@ -70,27 +69,27 @@ const scalars = new Map<string, { type: string; parse: Parse }>([
   ['float8', { type: 'Float64', parse: Number }],
   ['date', { type: 'Date32', parse: asText }],
   ['timestamp', { type: "DateTime64(6, 'UTC')", parse: asText }],
-  // Sessions are in UTC, and the engine reads no offset.
+  // Sessions use UTC, and ClickHouse does not read an offset.
   ['timestamptz', { type: "DateTime64(6, 'UTC')", parse: (text) => text.replace(/\+00(?= BC$|$)/, '') }],
   ['uuid', { type: 'UUID', parse: asText }],
   ['bytea', { type: 'String', parse: (text) => new Uint8Array(Buffer.from(text.slice(2), 'hex')) }],
 ])
 
-/** The engine's type for a column; without abilities, those of an engine of today. */
+/** ClickHouse type of a column. Default abilities: current ClickHouse. */
 export function destinationType(
   column: PostgresColumn,
   options: NullOptions & { abilities?: EngineAbilities },
 ): string {
   const { type, isNotNull, isKey } = column
-  const { abilities = ofToday } = options
+  const { abilities = currentAbilities } = options
   const nullable = (plain: string): string => (options.allowNullableColumns ? `Nullable(${plain})` : plain)
-  // Every element of an array may be NULL: PostgreSQL has no way to forbid it.
+  // Array elements may always be NULL: PostgreSQL has no constraint against it.
   if (type.elements) return `Array(${nullable(scalarType(type.elements, abilities))})`
   const plain = scalarType(type, abilities)
   return isNotNull || isKey ? plain : nullable(plain)
 }
 
-/** Of a value that is not an array, and never NULL. */
+/** ClickHouse type without Array and Nullable. */
 export function scalarType({ name, isBuiltIn, modifier }: PostgresType, abilities: EngineAbilities): string {
   if (!isBuiltIn) return 'String'
   if (name === 'numeric') return decimalType(modifier, abilities)
@@ -110,14 +109,14 @@ function decimalType(modifier: number, { mostDecimalDigits }: EngineAbilities): 
   return precision > mostDecimalDigits ? 'String' : `Decimal(${precision}, ${Math.max(scale, 0)})`
 }
 
-/** The value that PostgreSQL prints in this way; an array is given as a list of what its elements print. */
+/** Parses a value in PostgreSQL's text format; an array is a list of the texts of its elements. */
 export function parseValue(type: PostgresType, printed: unknown): unknown {
   if (Array.isArray(printed)) return printed.map((element: unknown) => parseValue(type.elements ?? type, element))
   if (typeof printed !== 'string' || !type.isBuiltIn) return printed
   return (scalars.get(type.name)?.parse ?? asText)(printed)
 }
 
-/** Whether the value has lists in lists, which no type tells of. */
+/** Whether the value is an array with several dimensions, which its type does not show. */
 export function hasDimensions(value: unknown): boolean {
   return Array.isArray(value) && value.some(Array.isArray)
 }

@@ -1,4 +1,4 @@
-// Where the log of a server ends that may be read now.
+// Current end of the WAL that can be read.
 import { type PostgresLink, parseLsn } from './postgres-link.ts'
 
 export async function findWalEnd(link: PostgresLink): Promise<bigint> {

@@ -1,14 +1,14 @@
-// Messages of the log that have come and have not been taken yet. They lie one behind the other in blocks of bytes: there are
-// millions of them, and none gets an object of its own. What was given out is never written to again.
+// Queue of received WAL messages, stored one after the other in large blocks: with millions of messages, none gets an object of its
+// own. Bytes that were returned are never written to again.
 import { copyBytes } from './postgres-messages.ts'
 
 export interface WalBlock {
-  /** Message i is what lies from starts[i] to ends[i]: a message of pgoutput. */
+  /** The pgoutput message i is bytes starts[i] to ends[i]. */
   bytes: Buffer
   count: number
   starts: Uint32Array
   ends: Uint32Array
-  /** When > 0n: everything that the server had to tell up to this LSN has been given with this block or before. */
+  /** When > 0n: all messages of the server up to this LSN are in this block or earlier ones. */
   reached: bigint
 }
 
@@ -17,7 +17,7 @@ const firstBounds = 512
 
 interface Block {
   bytes: Buffer
-  /** Where messages begin, and where the last one ends. */
+  /** Start of each message, then the end of the last one. */
   bounds: Uint32Array
   count: number
   takenCount: number
@@ -26,15 +26,15 @@ interface Block {
 export class WalQueue {
   #blocks: Block[] = []
   #last: Block = makeBlock(0)
-  /** Of all messages that ever came, and of those that were taken. */
-  #cameCount = 0
+  /** All messages ever received, and those taken. */
+  #receivedCount = 0
   #takenCount = 0
   #reached = 0n
   #reachedCount = 0
   waitingBytes = 0
 
   get isEmpty(): boolean {
-    return this.#takenCount === this.#cameCount
+    return this.#takenCount === this.#receivedCount
   }
 
   add(bytes: Buffer, start: number, end: number): void {
@@ -46,17 +46,17 @@ export class WalQueue {
     const at = block.bounds[block.count]!
     copyBytes(bytes, start, end, block.bytes, at)
     block.bounds[++block.count] = at + end - start
-    this.#cameCount++
+    this.#receivedCount++
     this.waitingBytes += end - start
   }
 
-  /** What came so far is all that there is up to this LSN. */
+  /** The messages received so far are all up to this LSN. */
   reach(lsn: bigint): void {
     this.#reached = lsn
-    this.#reachedCount = this.#cameCount
+    this.#reachedCount = this.#receivedCount
   }
 
-  /** The oldest messages, at least one when there is any. */
+  /** Returns the oldest messages, at least one if there is any. */
   take(maxBytes: number): WalBlock {
     const block = this.#oldest()
     const first = block?.takenCount ?? 0
@@ -107,7 +107,7 @@ function makeBlock(sizeBytes: number): Block {
   return { bytes: Buffer.allocUnsafeSlow(sizeBytes), bounds: new Uint32Array(firstBounds), count: 0, takenCount: 0 }
 }
 
-/** The message before which to stop. */
+/** Index after the last message to take. */
 function endOf({ bounds, count, takenCount }: Block, maxBytes: number): number {
   const limit = bounds[takenCount]! + maxBytes
   if (bounds[count]! <= limit) return count

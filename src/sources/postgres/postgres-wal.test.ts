@@ -1,4 +1,4 @@
-// The log of a real server, and the links that it is read over.
+// WAL streams of a real server.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { type LinkChange, linkTo } from '../../../test/sources/postgres-links.ts
 import { NotConnected } from '../source.ts'
 import { lsnText, type PostgresLink, parseLsn, type WalStream } from './postgres-link.ts'
 
-/** Names that only work when they are quoted as they should be. */
+/** Names that need correct quoting. */
 const publication = `odd "name's, of two`
 const slot = 'followed'
 
@@ -51,26 +51,26 @@ describe('the log of PostgreSQL', () => {
     return { link, wal: await link.startReplication({ slot, publication, from }), from }
   }
 
-  interface Told {
-    /** The first letter of each message. */
+  interface ReadResult {
+    /** First letter of each message. */
     kinds: string
     texts: string[]
     reached: bigint
   }
 
-  /** Until so many messages have come. */
-  async function readMessages(wal: WalStream, count: number, maxBytes = 1_000_000): Promise<Told> {
-    const told: Told = { kinds: '', texts: [], reached: 0n }
+  /** Reads this many messages. */
+  async function readMessages(wal: WalStream, count: number, maxBytes = 1_000_000): Promise<ReadResult> {
+    const result: ReadResult = { kinds: '', texts: [], reached: 0n }
     const deadline = Date.now() + 30_000
-    while (told.texts.length < count && Date.now() < deadline) {
+    while (result.texts.length < count && Date.now() < deadline) {
       const block = await wal.read({ maxBytes, waitMs: 100, signal })
       for (let index = 0; index < block.count; index++) {
-        told.texts.push(block.bytes.toString('latin1', block.starts[index], block.ends[index]))
+        result.texts.push(block.bytes.toString('latin1', block.starts[index], block.ends[index]))
       }
-      if (block.reached > 0n) told.reached = block.reached
+      if (block.reached > 0n) result.reached = block.reached
     }
-    told.kinds = told.texts.map((text) => text[0]).join('')
-    return told
+    result.kinds = result.texts.map((text) => text[0]).join('')
+    return result
   }
 
   const confirmed = async (): Promise<bigint> => {
@@ -84,7 +84,7 @@ describe('the log of PostgreSQL', () => {
   const insert = (from: number, to: number) =>
     server.query(`INSERT INTO public.followed SELECT n, 'note ' || n FROM generate_series(${from}, ${to}) n`)
 
-  it('is told in order', async () => {
+  it('is streamed in order', async () => {
     const { wal, from } = await follow()
     await insert(1, 3)
     const { kinds, texts } = await readMessages(wal, 6)
@@ -99,7 +99,7 @@ describe('the log of PostgreSQL', () => {
   it('comes in blocks as small as they are asked for', async () => {
     const { wal } = await follow()
     await insert(1001, 1100)
-    // All is sent, and then on its way for a moment.
+    // Everything is sent, and takes some time to arrive.
     const isSent = 'SELECT FROM pg_stat_replication WHERE sent_lsn >= pg_current_wal_lsn()'
     for (let waits = 0; waits < 500 && (await server.query(isSent)).length === 0; waits++) await sleep(20)
     await sleep(100)
@@ -111,7 +111,7 @@ describe('the log of PostgreSQL', () => {
     assert.match(kinds, /^I+C$/)
   })
 
-  it('gives nothing when nothing comes, and tells how far that goes', async () => {
+  it('returns no messages without changes, and reports the LSN', async () => {
     const { wal } = await follow()
     await server.query('INSERT INTO public.other VALUES (1)')
     const [row] = await server.query('SELECT pg_current_wal_lsn()::text AS lsn')
@@ -119,7 +119,7 @@ describe('the log of PostgreSQL', () => {
     let reached = 0n
     for (let reads = 0; reads < 400 && reached < end; reads++) {
       const block = await wal.read({ maxBytes: 1_000_000, waitMs: 50, signal })
-      // A transaction without changes for us is not told.
+      // A transaction without published changes is not sent.
       assert.equal(block.count, 0)
       if (block.reached > 0n) reached = block.reached
       wal.acknowledge(reached)
@@ -132,7 +132,7 @@ describe('the log of PostgreSQL', () => {
     await insert(2001, 2002)
     const { texts } = await readMessages(wal, 5)
     assert.equal(await confirmed(), from)
-    // The end of the transaction, from its last message.
+    // End LSN of the transaction, from its commit message.
     const end = Buffer.from(texts[4]!, 'latin1').readBigUInt64BE(10)
     wal.acknowledge(end)
     wal.acknowledge(from)
@@ -142,13 +142,13 @@ describe('the log of PostgreSQL', () => {
     const last = Buffer.from((await readMessages(wal, 3)).texts.at(-1)!, 'latin1').readBigUInt64BE(10)
     wal.acknowledge(last - 1n)
     wal.acknowledge(last)
-    // What waits to be told is told at the end.
+    // A pending acknowledgement is sent at the end.
     await link.close()
     for (let waits = 0; waits < 500 && (await confirmed()) < last; waits++) await sleep(20)
     assert.equal(await confirmed(), last)
   })
 
-  it('is told again over the next link, from where it was acknowledged', async () => {
+  it('is streamed again over the next link, from the acknowledged LSN', async () => {
     const { link, from } = await follow()
     await insert(3001, 3001)
     await link.close()
@@ -160,7 +160,7 @@ describe('the log of PostgreSQL', () => {
   it('goes on as long as the server is answered', async () => {
     const link = await open()
     await createSlot(link)
-    // More than a machine stands still for, and less than is read here.
+    // Longer than a pause of the machine, shorter than this read.
     await link.query(`SET wal_sender_timeout = '3s'`)
     const wal = await link.startReplication({ slot, publication, from: 0n })
     for (let reads = 0; reads < 50; reads++) await wal.read({ maxBytes: 1_000, waitMs: 100, signal })
@@ -238,7 +238,7 @@ describe('the log of PostgreSQL', () => {
     await link.close()
   })
 
-  it('has an exported snapshot for as long as its link rests', async () => {
+  it('has an exported snapshot while its link is idle', async () => {
     const link = await open()
     const [row] = await link.query(`CREATE_REPLICATION_SLOT "passing" TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT`)
     await insert(6001, 6001)
@@ -252,7 +252,7 @@ describe('the log of PostgreSQL', () => {
     assert.deepEqual(await server.query('SELECT FROM pg_replication_slots'), [])
   })
 
-  // The last one: the server is gone after it.
+  // The last test: the server is gone after it.
   it('ends when the server is killed', async () => {
     const { link, wal } = await follow()
     const idle = await open({ isReplication: false })

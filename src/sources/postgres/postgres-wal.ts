@@ -1,7 +1,7 @@
-// The log of PostgreSQL as logical replication sends it. What was acknowledged is told again and again, also while nobody reads;
-// nothing else is ever acknowledged.
+// WAL stream of logical replication. The acknowledged LSN is sent periodically, also while nobody reads; no other LSN is ever
+// acknowledged.
 import { NotConnected } from '../source.ts'
-import { type Channel, type ChannelConversation, type LinkError, refuse } from './postgres-channel.ts'
+import { type Channel, type ChannelConversation, type LinkError, protocolViolation } from './postgres-channel.ts'
 import { lsnText } from './postgres-lsn.ts'
 import {
   copyDataMessage,
@@ -28,35 +28,35 @@ export interface WalReadOptions {
 
 export interface WalStream {
   /**
-   * Messages of pgoutput in order: what has come, at most about `maxBytes` (but at least one message), waiting at most `waitMs`
-   * for the first, and a moment for more. Rejects with NotConnected or PostgresError. Not for two callers at once.
+   * Returns received pgoutput messages in order, at most about `maxBytes` but at least one message. Waits up to `waitMs` for the first
+   * message and a few milliseconds for more. Rejects with NotConnected or PostgresError. Not for concurrent callers.
    */
   read(options: WalReadOptions): Promise<WalBlock>
-  /** Everything before it is durable here: told with every status message. Never goes back. */
+  /** Everything before this LSN is durable. Sent with every status message; never goes back. */
   acknowledge(lsn: bigint): void
-  /** The end of the server's log as it last said. */
+  /** End of the server's WAL, as last reported. */
   readonly serverEnd: bigint
 }
 
 const maxWaitingBytes = 8 * 1024 * 1024
-/** A server sends each message by itself: to read them one by one costs many times what is done with them. */
+/** Servers send single messages, and waking the reader for each would cost more than processing it. */
 const gatherMs = 5
 const enoughBytes = 256 * 1024
 const maxMessageBytes = 256 * 1024 * 1024
 const statusEveryMs = 10_000
 const acknowledgeEveryMs = 100
-/** A server that has said nothing for this long is asked for a sign of life, */
+/** Silence after which a reply of the server is requested. */
 const askAfterMs = 30_000
-/** and is taken for dead after this time. A transaction that has nothing for us can keep it busy for long. */
+/** Silence after which the connection is closed. Long, because decoding a transaction without published changes takes time. */
 const silentLimitMs = 300_000
 
-/** An XLogData has three numbers of eight bytes before the message, a keepalive two and a byte. */
+/** XLogData: kind byte and three 8-byte numbers before the message. Keepalive: kind byte, two 8-byte numbers, one byte. */
 const xLogData = 0x77
 const xLogHeaderBytes = 25
 const keepalive = 0x6b
 const keepaliveBytes = 18
 
-/** Rejects with PostgresError when the server does not begin. */
+/** Rejects with PostgresError when the server does not start streaming. */
 export async function startWal(channel: Channel, start: ReplicationStart): Promise<Wal> {
   const wal = new Wal(channel)
   channel.converse(wal, queryMessage(startCommand(start)))
@@ -64,7 +64,7 @@ export async function startWal(channel: Channel, start: ReplicationStart): Promi
   return wal
 }
 
-/** The grammar of these commands knows no escapes in texts but the doubled quote; the names in the list are quoted on their own. */
+/** Replication commands escape quotes only by doubling. Names in the list are also quoted as identifiers. */
 function startCommand({ slot, publication, from }: ReplicationStart): string {
   const names = quoted(quoted(publication, '"'), "'")
   const options = `proto_version '1', publication_names ${names}`
@@ -81,18 +81,18 @@ export class Wal implements WalStream, ChannelConversation {
   readonly started: Promise<void>
   #settle: { begin(): void; fail(error: LinkError): void }
   #isStreaming = false
-  #refused: PostgresError | undefined
+  #serverError: PostgresError | undefined
   #ended: LinkError | undefined
   #isRead = false
   #wake: (() => void) | undefined
   #wakeAtBytes = 0
   #gathering: NodeJS.Timeout | undefined
   #acknowledged = 0n
-  #hasUntold = false
-  #toldAtMs = 0
+  #hasUnsentStatus = false
+  #statusSentAtMs = 0
   #soon: NodeJS.Timeout | undefined
   #regular: NodeJS.Timeout | undefined
-  // Halves: to make a bigint of each message would cost more than all the rest.
+  // Two halves, because a bigint per message would cost more than all other work.
   #endHigh = 0
   #endLow = 0
 
@@ -142,42 +142,42 @@ export class Wal implements WalStream, ChannelConversation {
   acknowledge(lsn: bigint): void {
     if (lsn <= this.#acknowledged) return
     this.#acknowledged = lsn
-    this.#hasUntold = true
+    this.#hasUnsentStatus = true
     if (this.#soon || this.#ended) return
-    const waitMs = this.#toldAtMs + acknowledgeEveryMs - performance.now()
-    if (waitMs <= 0) this.#tellStatus()
-    else this.#soon = setTimeout(() => this.#tellStatus(), waitMs).unref()
+    const waitMs = this.#statusSentAtMs + acknowledgeEveryMs - performance.now()
+    if (waitMs <= 0) this.#sendStatus()
+    else this.#soon = setTimeout(() => this.#sendStatus(), waitMs).unref()
   }
 
-  /** What was acknowledged and not told yet. */
-  tellRest(): void {
-    if (this.#hasUntold) this.#tellStatus()
+  /** Sends the acknowledged LSN if it was not sent yet. */
+  sendPendingStatus(): void {
+    if (this.#hasUnsentStatus) this.#sendStatus()
   }
 
   receive(letter: number, bytes: Buffer, start: number, end: number): void {
     if (!this.#isStreaming) this.#receiveAtStart(letter, bytes, start, end)
     else if (letter === letters.copyData) this.#receiveData(bytes, start, end)
     else if (letter === letters.error) throw errorIn(bytes, start, end)
-    else refuse()
+    else protocolViolation()
   }
 
   #receiveAtStart(letter: number, bytes: Buffer, start: number, end: number): void {
-    if (letter === letters.ready && this.#refused) {
-      this.#settle.fail(this.#refused)
-      this.#channel.rest()
-    } else if (this.#refused) refuse()
+    if (letter === letters.ready && this.#serverError) {
+      this.#settle.fail(this.#serverError)
+      this.#channel.endConversation()
+    } else if (this.#serverError) protocolViolation()
     else if (letter === letters.copyBoth) this.#begin()
-    else if (letter === letters.error) this.#refused = errorIn(bytes, start, end)
-    else refuse()
+    else if (letter === letters.error) this.#serverError = errorIn(bytes, start, end)
+    else protocolViolation()
   }
 
   admit(letter: number, sizeBytes: number): void {
-    if (letter !== letters.copyData || !this.#isStreaming) refuse()
+    if (letter !== letters.copyData || !this.#isStreaming) protocolViolation()
     if (sizeBytes > maxMessageBytes) throw new PostgresError(tooLong)
   }
 
   end(error: LinkError): void {
-    this.#ended = this.#refused ?? error
+    this.#ended = this.#serverError ?? error
     clearTimeout(this.#soon)
     clearInterval(this.#regular)
     this.#settle.fail(this.#ended)
@@ -192,7 +192,7 @@ export class Wal implements WalStream, ChannelConversation {
 
   #begin(): void {
     this.#isStreaming = true
-    this.#regular = setInterval(() => this.#tellRegularly(), statusEveryMs).unref()
+    this.#regular = setInterval(() => this.#sendStatusRegularly(), statusEveryMs).unref()
     this.#settle.begin()
   }
 
@@ -207,8 +207,8 @@ export class Wal implements WalStream, ChannelConversation {
     } else if (kind === keepalive && end - start === keepaliveBytes) {
       this.#seeEnd(uint32At(bytes, start + 1), uint32At(bytes, start + 5))
       this.#queue.reach(bytes.readBigUInt64BE(start + 1))
-      if (bytes[end - 1] !== 0) this.#tellStatus()
-    } else refuse()
+      if (bytes[end - 1] !== 0) this.#sendStatus()
+    } else protocolViolation()
   }
 
   #seeEnd(high: number, low: number): void {
@@ -217,24 +217,24 @@ export class Wal implements WalStream, ChannelConversation {
     this.#endLow = low
   }
 
-  #tellRegularly(): void {
+  #sendStatusRegularly(): void {
     const silentMs = this.#channel.isPaused ? 0 : this.#channel.silentMs
     if (silentMs > silentLimitMs) this.#channel.end(new NotConnected())
-    else this.#tellStatus(silentMs > askAfterMs)
+    else this.#sendStatus(silentMs > askAfterMs)
   }
 
-  #tellStatus(mustAnswer = false): void {
+  #sendStatus(mustAnswer = false): void {
     clearTimeout(this.#soon)
     this.#soon = undefined
-    this.#hasUntold = false
-    this.#toldAtMs = performance.now()
+    this.#hasUnsentStatus = false
+    this.#statusSentAtMs = performance.now()
     this.#channel.send(copyDataMessage(statusOf(this.#acknowledged, mustAnswer)))
   }
 }
 
 const epochMs = Date.UTC(2000, 0, 1)
 
-/** Written, flushed and applied are one to us: it is durable, or it is not. */
+/** The same LSN as written, flushed and applied. */
 function statusOf(acknowledged: bigint, mustAnswer: boolean): Buffer {
   const status = Buffer.allocUnsafe(34)
   status.write('r', 'latin1')

@@ -1,4 +1,4 @@
-// Whatever a user names as PostgreSQL: a probe tells what it is not, and neither hangs nor breaks.
+// Servers that are not PostgreSQL: a probe reports them, and neither hangs nor breaks.
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,9 +13,10 @@ import {
   withTls,
 } from '../../../test/sources/postgres-servers.ts'
 import { secrets, sourceOf } from '../../../test/sources/postgres-world.ts'
-import type { FailureCode, ProbeFailure, ProbeStep } from '../source.ts'
+import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { FailureCode, ProbeFailure } from '../source.ts'
 
-describe('what answers in place of PostgreSQL', () => {
+describe('a server that is not PostgreSQL', () => {
   let certificates: Certificates
   let server: StandIn | undefined
   const opened: StandIn[] = []
@@ -41,8 +42,8 @@ describe('what answers in place of PostgreSQL', () => {
   ): Promise<ProbeFailure> {
     server = await standIn(serve)
     opened.push(server)
-    const place = { host: 'localhost', port: server.port, ca: certificates.ca }
-    return probeFails(sourceOf(place, { context: { allowPlaintext } }), { step, code }, { secrets, timeoutMs })
+    const address = { host: 'localhost', port: server.port, ca: certificates.ca }
+    return probeFails(sourceOf(address, { context: { allowPlaintext } }), { step, code }, { secrets, timeoutMs })
   }
 
   it('says nothing at all', async () => {
@@ -71,7 +72,7 @@ describe('what answers in place of PostgreSQL', () => {
     })
   })
 
-  it('slips something in before TLS begins', async () => {
+  it('injects bytes before TLS', async () => {
     await fails(answers(Buffer.concat([Buffer.from('S'), signInRequest(0)])), 'connect', 'protocol_mismatch')
   })
 
@@ -89,7 +90,7 @@ describe('what answers in place of PostgreSQL', () => {
     await fails(signingIn(message('R', plusOnly)), 'authenticate', 'protocol_mismatch')
   })
 
-  it('answers with errors that are told by their code alone', async () => {
+  it('answers with errors that are reported by code', async () => {
     const error = (state: string) => signingIn(message('E', `SFATAL\0C${state}\0Mhunter2 'sesame is wrong\0\0`))
     await fails(error('57P03'), 'authenticate', 'source_failed')
     await fails(error('53300'), 'authenticate', 'source_failed')
@@ -99,7 +100,7 @@ describe('what answers in place of PostgreSQL', () => {
     assert.doesNotMatch(odd.reason, /code/)
   })
 
-  it('sends messages that are none', async () => {
+  it('sends invalid messages', async () => {
     const endless = message('E', 'SFATAL\0Cno end')
     await fails(signingIn(endless), 'authenticate', 'protocol_mismatch')
     await fails(signingIn(message('N', 'SNOTICE')), 'authenticate', 'protocol_mismatch')
@@ -111,7 +112,7 @@ describe('what answers in place of PostgreSQL', () => {
   })
 
   const ready = message('Z', 'T')
-  /** Lets anyone in, and then answers each question with the next of these. */
+  /** Accepts any login, then answers each query with the next of these. */
   const letsIn = (...bytes: Buffer[]) => signingIn(Buffer.concat([signInRequest(0), ready]), ...bytes)
   const begun = Buffer.concat([message('C', 'BEGIN\0'), ready])
   const rowOf = (...values: string[]): Buffer => {
@@ -158,7 +159,7 @@ describe('what answers in place of PostgreSQL', () => {
     }
   })
 
-  it('answers what nobody asked', async () => {
+  it('sends unrequested answers', async () => {
     await fails(letsIn(Buffer.concat([begun, rowOf()])), 'describe', 'protocol_mismatch')
     await fails(letsIn(Buffer.concat([begun, columnsOf({})])), 'describe', 'protocol_mismatch')
     await fails(signingIn(Buffer.concat([signInRequest(0), ready, rowOf()])), 'describe', 'protocol_mismatch')

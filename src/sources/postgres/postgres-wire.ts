@@ -1,11 +1,10 @@
-// Between the socket of the egress and `pg`: the question for TLS, and a stream that lets only whole messages through that `pg`
-// can read. A server is whatever a user names: `pg` throws into the event loop, or never returns, on messages that PostgreSQL
-// would not send.
+// Layer between the egress socket and `pg`: the SSLRequest, and a stream that passes only complete, valid messages. The server is not
+// trusted: on invalid messages, `pg` throws into the event loop or never returns.
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** What answers does not speak as PostgreSQL does. */
+/** The server does not speak the PostgreSQL protocol. */
 export class NotPostgres extends Error {
   constructor() {
     super('not PostgreSQL')
@@ -13,7 +12,7 @@ export class NotPostgres extends Error {
   }
 }
 
-/** The server says more than a probe can have asked for. */
+/** The server sends more than a probe can have requested. */
 export class TooMuch extends Error {
   constructor() {
     super('too many or too long answers')
@@ -21,7 +20,7 @@ export class TooMuch extends Error {
   }
 }
 
-/** The server wants something else than a password. */
+/** The server requires an authentication method other than a password. */
 export class OtherSignIn extends Error {
   constructor() {
     super('another way to sign in')
@@ -29,7 +28,7 @@ export class OtherSignIn extends Error {
   }
 }
 
-/** The server wants the password in a way that would reveal it, and the password is not for this server. */
+/** The server asks for a password in a form that reveals it, and the password was sent for another server. */
 export class PasswordKept extends Error {
   constructor() {
     super('the password was not sent')
@@ -37,7 +36,7 @@ export class PasswordKept extends Error {
   }
 }
 
-/** The server reports an error in place of an answer, before anything was agreed. */
+/** The server answers the SSLRequest with an error. */
 export class ErrorAtStart extends Error {
   constructor() {
     super('an error in place of an answer')
@@ -45,16 +44,16 @@ export class ErrorAtStart extends Error {
   }
 }
 
-const tlsQuestion = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
+const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f])
 
-/** Whether the server is ready to begin TLS. */
+/** Sends the SSLRequest; resolves to whether the server offers TLS. */
 export async function offersTls(socket: Socket): Promise<boolean> {
   const answer = firstAnswer(socket)
-  socket.write(tlsQuestion)
+  socket.write(sslRequest)
   const bytes = await answer
   const letter = bytes?.toString('latin1')
   if (letter === 'S' || letter === 'N') return letter === 'S'
-  // More than the one letter is not of this server, or was put there by somebody in between.
+  // More than one letter is not PostgreSQL, or was injected before TLS.
   throw letter?.startsWith('E\0') ? new ErrorAtStart() : new NotPostgres()
 }
 
@@ -73,14 +72,14 @@ function firstAnswer(socket: Socket): Promise<Buffer | undefined> {
 }
 
 const headerBytes = 5
-/** Of all answers of one session. The samples of postgres-sample.ts are at most half of it. */
+/** Limit of one session. The samples of postgres-sample.ts are at most half of it. */
 const maxReceivedBytes = 32 * 1024 * 1024
-/** A thousand tables with their columns are less. Each message costs memory, however short it is. */
+/** Enough for a thousand tables with their columns. Each message costs memory, however short it is. */
 const maxMessages = 200_000
-/** Of all rows. Those of a catalogue have ten at most. */
+/** Limit of all rows. Catalog rows have about ten values. */
 const maxValues = 1_500_000
 
-/** What `pg` uses of a socket. It is connected already: `connect` does nothing but say so. */
+/** The part of a socket that `pg` uses. It is connected already, so `connect` only emits the event. */
 export class MessageStream extends EventEmitter {
   readonly #socket: Socket
   readonly #keepsPassword: boolean
@@ -94,7 +93,7 @@ export class MessageStream extends EventEmitter {
   #hasSignedIn = false
   #signInStep = 0
 
-  /** `keepsPassword`: only SCRAM is answered, which shows that the password is known and does not reveal it. */
+  /** `keepsPassword`: only SCRAM is answered, which does not reveal the password. */
   constructor(socket: Socket, { keepsPassword = false } = {}) {
     super()
     this.#socket = socket
@@ -107,7 +106,7 @@ export class MessageStream extends EventEmitter {
   readonly #onData = (bytes: Buffer): void => this.#receive(bytes)
   readonly #onClose = (): void => void this.emit('close')
 
-  /** Leaves the socket, paused, to whoever goes on with it, and gives what has come and has not been passed on. */
+  /** Detaches from the socket, which is paused. Returns received bytes that were not passed on. */
   release(): Buffer {
     this.#socket.off('data', this.#onData)
     this.#socket.off('close', this.#onClose)
@@ -115,7 +114,7 @@ export class MessageStream extends EventEmitter {
     return Buffer.concat(this.#pending)
   }
 
-  /** `pg` asks for a Duplex, of which it uses what is here. */
+  /** `pg` expects a Duplex but uses only this part of it. */
   asDuplex(): Duplex {
     return this as unknown as Duplex
   }
@@ -183,7 +182,7 @@ export class MessageStream extends EventEmitter {
     if (++this.#messages > maxMessages || this.#values > maxValues) throw new TooMuch()
     if (letter === 'R') this.#checkSignIn(body.readInt32BE(0), body.subarray(4))
     if (letter === 'Z') this.#hasSignedIn = true
-    // Errors and notices: fields that each end with a zero, and a zero in place of the next field.
+    // Errors and notices: zero-terminated fields, ended by a zero byte.
     if ((letter === 'E' || letter === 'N') && !endsFields(body)) throw new NotPostgres()
   }
 
@@ -196,19 +195,19 @@ export class MessageStream extends EventEmitter {
     if (this.#hasSignedIn) throw new NotPostgres()
     if (!passwordSteps.includes(step)) throw new OtherSignIn()
     if (this.#keepsPassword && revealsPassword(step, data)) throw new PasswordKept()
-    // Each of these goes on with the one before.
+    // SASLContinue and SASLFinal must follow the step before them.
     const isInOrder = (step !== 11 && step !== 12) || this.#signInStep === step - 1
     if (!isInOrder) throw new NotPostgres()
     this.#signInStep = step
   }
 }
 
-/** Done, a password in the clear, one with MD5, and the three of SCRAM. */
+/** AuthenticationOk, cleartext password, MD5 password, and the three steps of SASL. */
 const passwordSteps = [0, 3, 5, 10, 11, 12]
 
-/** With few iterations, whoever has the answer of SCRAM can try out passwords quickly. */
+/** With fewer iterations, passwords can be guessed quickly from the SCRAM answer. */
 const leastIterations = 4096
-/** As PostgreSQL sends it. In any other message, the driver might find other iterations than we do. */
+/** PostgreSQL's exact format, so that `pg` cannot read another number of iterations from the message. */
 const firstMessage = /^r=[\x21-\x2b\x2d-\x7e]+,s=[A-Za-z0-9+/=]+,i=(\d{1,9})$/
 
 function revealsPassword(step: number, data: Buffer): boolean {

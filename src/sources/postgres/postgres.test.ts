@@ -1,4 +1,4 @@
-// The suite of PostgreSQL against the server that npm brings, and what needs that server in particular.
+// PostgreSQL conformance suite against the embedded server of npm, and tests that need that server.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { loopbackEgress, probe, probeFails } from '../../../test/sources/conformance.ts'
@@ -11,7 +11,7 @@ postgresConformance(startEmbedded)
 
 describe('PostgreSQL as it is out of the box', () => {
   const url = process.env.PENSTOCK_TEST_POSTGRES!
-  const place = { host: '127.0.0.1', port: Number(new URL(url).port), ca: '' }
+  const address = { host: '127.0.0.1', port: Number(new URL(url).port), ca: '' }
   const context = { allowPlaintext: true, caCertificates: undefined }
   const { username, password: ownPassword } = new URL(url)
   const change = { database: 'postgres', credentials: { username, password: ownPassword }, context }
@@ -22,25 +22,27 @@ describe('PostgreSQL as it is out of the box', () => {
     await queryAt(url, 'CREATE TABLE public.probed_here (id int PRIMARY KEY)', 'postgres')
     try {
       const expected = { step: 'describe', code: 'not_set_up', field: 'settings.replicationMode' } as const
-      const failure = await probeFails(sourceOf(place, { ...change, tableMappings }), expected, { secrets: ownSecrets })
+      const failure = await probeFails(sourceOf(address, { ...change, tableMappings }), expected, {
+        secrets: ownSecrets,
+      })
       assert.match(failure.remedy, /ALTER SYSTEM SET wal_level = logical/)
       const settings = { replicationMode: 'snapshot' } as const
-      const { samples } = await probe(sourceOf(place, { ...change, tableMappings, settings }))
+      const { samples } = await probe(sourceOf(address, { ...change, tableMappings, settings }))
       assert.equal(samples.length, 1)
     } finally {
       await queryAt(url, 'DROP TABLE public.probed_here', 'postgres')
     }
   })
 
-  it('is refused for its lack of TLS unless plain text is allowed', async () => {
+  it('is rejected without TLS unless plain text is allowed', async () => {
     const expected = { step: 'tls', code: 'tls_refused', field: 'host' } as const
-    const refused = sourceOf(place, { ...change, context: { ...context, allowPlaintext: false } })
+    const refused = sourceOf(address, { ...change, context: { ...context, allowPlaintext: false } })
     await probeFails(refused, expected, { secrets: ownSecrets })
   })
 
-  it('lets nothing be written in a session', async () => {
+  it('allows no writes in a session', async () => {
     const session = await openSession(
-      { ...place, database: 'postgres', username, password: ownPassword },
+      { ...address, database: 'postgres', username, password: ownPassword },
       { ...context, organizationId: 'organization', awsEndpoints: {} },
       { egress: loopbackEgress, signal: AbortSignal.timeout(5_000), maxRecords: 1, begin: () => undefined },
     )
@@ -57,7 +59,7 @@ describe('PostgreSQL as it is out of the box', () => {
 })
 
 describe('PostgreSQL and the environment', () => {
-  it('takes nothing from it', async () => {
+  it('is not affected by it', async () => {
     const url = process.env.PENSTOCK_TEST_POSTGRES!
     const { username, password: ownPassword, port } = new URL(url)
     const foreign = {
@@ -77,15 +79,15 @@ describe('PostgreSQL and the environment', () => {
     const before = { ...process.env }
     Object.assign(process.env, foreign)
     try {
-      const place = { host: '127.0.0.1', port: Number(port), ca: '' }
+      const address = { host: '127.0.0.1', port: Number(port), ca: '' }
       const change = { database: 'postgres', tableMappings: [], context: { allowPlaintext: true } }
-      await probe(sourceOf(place, { ...change, credentials: { username, password: ownPassword } }))
-      // The login of the environment would be right.
+      await probe(sourceOf(address, { ...change, credentials: { username, password: ownPassword } }))
+      // The login of the environment would succeed.
       const expected = { step: 'authenticate', code: 'credentials_refused' } as const
       for (const credentials of [{ username }, { username, password: '' }, { password: ownPassword }]) {
-        await probeFails(sourceOf(place, { ...change, credentials }), expected, { secrets: [ownPassword] })
+        await probeFails(sourceOf(address, { ...change, credentials }), expected, { secrets: [ownPassword] })
       }
-      const wrong = sourceOf(place, { ...change, credentials: { username, password } })
+      const wrong = sourceOf(address, { ...change, credentials: { username, password } })
       await probeFails(wrong, expected, { secrets: [...secrets, ownPassword] })
     } finally {
       for (const name of Object.keys(foreign)) delete process.env[name]

@@ -1,9 +1,10 @@
-// PostgreSQL as a source: whether its tables can be loaded and followed, and what their first rows look like.
+// Probe of a PostgreSQL source: checks for initial load and change data capture (CDC), and samples of the first rows.
 import { hostInUrl } from '../../lib/host.ts'
-import type { SourceSecrets } from '../../pipes/pipe-source.ts'
-import type { PostgresSource } from '../../pipes/postgres-source.ts'
-import type { ProbeOptions, ProbeResult, ProbeStep, Source, SourceContext } from '../source.ts'
-import { listTables, loadServer } from './postgres-catalogue.ts'
+import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import type { ProbeResult, ProbeStep } from '../../source-shapes/probe.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
+import type { ProbeOptions, Source, SourceContext } from '../source.ts'
+import { listTables, loadServer } from './postgres-catalog.ts'
 import { type Login, loginOf, openSession, type PostgresSession } from './postgres-connection.ts'
 import { postgresFailure } from './postgres-failure.ts'
 import { checkPublication, checkReplication, checkVersion } from './postgres-replication.ts'
@@ -12,7 +13,7 @@ import { loadMappedTables, type MappedTable } from './postgres-tables.ts'
 
 const mostTables = 1_000
 
-/** Without mappings, a probe lists the tables that there are and asks nothing of how the server is set up. */
+/** Without mappings, a probe only lists the tables and does not check the replication setup. */
 export function makePostgresSource(config: PostgresSource, secrets: SourceSecrets, context: SourceContext): Source {
   const { host, port, database } = config
   const login = loginOf(config, secrets)
@@ -26,9 +27,9 @@ export function makePostgresSource(config: PostgresSource, secrets: SourceSecret
       try {
         return await probe(config, login, context, { ...options, begin })
       } catch (error) {
-        const place = `${hostInUrl(host)}:${port}`
-        const failure = postgresFailure(error, { place, database, step, isAborted: options.signal.aborted })
-        // A database that is not there is told in place of the answer to the password, which was right then.
+        const address = `${hostInUrl(host)}:${port}`
+        const failure = postgresFailure(error, { address, database, step, isAborted: options.signal.aborted })
+        // The server reports a missing database after it accepted the password, so the failure belongs to a later step.
         if (failure && failure.step !== step) begin(failure.step)
         throw failure ?? error
       }

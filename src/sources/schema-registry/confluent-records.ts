@@ -1,24 +1,24 @@
-// Records that name their schema in a registry: a zero byte, the id of the schema in four bytes, and then what Avro and Protobuf
-// each make of the rest.
+// Records in Confluent's wire format: a zero byte, the schema id in four bytes, and a body in Avro or Protobuf.
 
 import { ByteReader, Misfit } from '../../formats/decode/byte-reader.ts'
 import { mergeFields } from '../../formats/decode/declared-fields.ts'
 import { type Decoded, excerptOf, Undecodable } from '../../formats/decode/decode.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from '../../formats/decode/sample-budget.ts'
 import { SchemaFault } from '../../formats/decode/schema-fault.ts'
-import { ProbeFailure, type Row, type SourceField } from '../source.ts'
+import type { Row, SourceField } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../source.ts'
 import type { RegisteredSchema, SchemaRegistry } from './schema-registry.ts'
 
-/** What a body is read as. */
+/** Decoder of bodies with one schema. */
 export interface BodyReader {
   /** `schema 12`, or `the message shop.Order of schema 12` */
   title: string
   fields: SourceField[]
-  /** Rejects what it cannot read with a Misfit. */
+  /** Throws a Misfit for invalid bytes. */
   read(reader: ByteReader, budget: SampleBudget): Row
 }
 
-/** Reads the beginning of a body, which may say more about the rest. */
+/** Reads the start of a body, which may select the decoder. */
 export type OpenBody = (reader: ByteReader) => BodyReader
 
 export interface ConfluentFormat {
@@ -77,7 +77,7 @@ export function schemaIdOf(record: Uint8Array, format: ConfluentFormat['name'], 
   throw new Undecodable(`${which} ${begins}, not with the zero byte and the schema id of ${format}`)
 }
 
-/** The first characters of bytes that are text, and otherwise the first bytes. */
+/** The first characters of text; otherwise the first bytes in hex. */
 export function quoteStart(bytes: Uint8Array): string {
   const start = Buffer.from(bytes.subarray(0, 40)).toString('latin1')
   return /^[ -~]{0,20}(?:$|[ -~])/.test(start) ? excerptOf(start) : `the bytes ${hexStart(bytes)}`
@@ -126,7 +126,7 @@ export function readBody(
     if (reader.left > 0) throw new Misfit(`it goes on for ${reader.left} bytes after its end`)
     return { fields: body.fields, row }
   } catch (error) {
-    if (error instanceof Misfit) throw new Undecodable(`${which} does not fit ${title}: ${error.told}`)
+    if (error instanceof Misfit) throw new Undecodable(`${which} does not match ${title}: ${error.located}`)
     throw explained(error, `schema ${id}`)
   }
 }

@@ -1,10 +1,10 @@
-// What a schema registry answers when it is asked for a schema, by id or by subject and version.
+// Parses answers of a schema registry to requests for a schema, by id or by subject and version.
 import { isObject } from '../../lib/merge-patch.ts'
 
 type SchemaType = 'AVRO' | 'PROTOBUF' | 'JSON'
 
 interface SchemaReference {
-  /** A name of Avro, or a path that Protobuf imports. */
+  /** Full name of an Avro type, or import path of Protobuf. */
   name: string
   subject: string
   version: number
@@ -13,7 +13,7 @@ interface SchemaReference {
 export interface RegisteredSchema {
   type: SchemaType
   schema: string
-  /** All that it refers to, also by way of others; what is referred to comes before what refers to it. */
+  /** Direct and indirect references; a schema comes after its references. */
   references: (SchemaReference & { schema: string })[]
 }
 
@@ -27,7 +27,7 @@ export interface SchemaAnswer {
 export function schemaOfAnswer(body: Buffer): SchemaAnswer | undefined {
   const answer = parse(body)
   if (!isObject(answer) || typeof answer.schema !== 'string') return undefined
-  // Left out, as it was before there were others, it is Avro.
+  // The default is Avro, for compatibility with older registries.
   const { schema, schemaType = 'AVRO', references = [] } = answer
   if (schemaType !== 'AVRO' && schemaType !== 'PROTOBUF' && schemaType !== 'JSON') return undefined
   if (!Array.isArray(references) || !references.every(isReference)) return undefined
@@ -39,13 +39,13 @@ function isReference(value: unknown): value is SchemaReference {
     isObject(value) &&
     typeof value.name === 'string' &&
     typeof value.subject === 'string' &&
-    // Else it cannot stand in a path.
+    // Otherwise it cannot be encoded in a URL.
     value.subject.isWellFormed() &&
     Number.isSafeInteger(value.version)
   )
 }
 
-/** The code that the registry gives its errors, such as 40403. */
+/** Error code of the registry, such as 40403. */
 export function errorCodeOf(body: Buffer): number | undefined {
   const answer = parse(body)
   return isObject(answer) && typeof answer.error_code === 'number' ? answer.error_code : undefined

@@ -40,7 +40,7 @@ function registryAt(address: SchemaRegistryAddress, more: { caCertificates?: str
   })
 }
 
-/** A source that does nothing but ask the registry, so that failures are held to what is asked of every source. */
+/** A source that only loads a schema, so that failures are checked like those of every source. */
 function asking(address: SchemaRegistryAddress, id = 1, more: Partial<typeof context> = {}): Source {
   return {
     async probe({ egress, signal, begin }) {
@@ -63,7 +63,7 @@ async function fails(
 }
 
 describe('schema registry', () => {
-  it('gives a schema by its id, and asks for it once', async () => {
+  it('loads a schema by its id once', async () => {
     const server = await start()
     const id = server.register(order)
     const registry = registryAt({ url: server.url })
@@ -73,7 +73,7 @@ describe('schema registry', () => {
     assert.deepEqual(server.requests, ['/schemas/ids/1'])
   })
 
-  it('asks again after a failure', async () => {
+  it('retries after a failure', async () => {
     const server = await start()
     const registry = registryAt({ url: server.url })
     await assert.rejects(registry.loadSchema(1))
@@ -103,7 +103,7 @@ describe('schema registry', () => {
     assert.deepEqual(new Set(server.requests), new Set(['/apis/ccompat/v7/schemas/ids/1']))
   })
 
-  it('loads what a schema refers to, the inmost first and each of them once', async () => {
+  it('loads references once each, the innermost first', async () => {
     const server = await start()
     server.register('"inmost"', 'JSON', [], 'in/most')
     const inmost = { name: 'inmost', subject: 'in/most', version: 1 }
@@ -124,7 +124,7 @@ describe('schema registry', () => {
     assert.equal(server.requests.length, 4)
   })
 
-  it('ends with references that refer to one another, and refuses too many of them', async () => {
+  it('handles circular references, and rejects too many', async () => {
     const server = await start()
     server.register('1', 'JSON', [{ name: 'two', subject: 'two', version: 1 }], 'one')
     server.register('2', 'JSON', [{ name: 'one', subject: 'one', version: 1 }], 'two')
@@ -137,13 +137,13 @@ describe('schema registry', () => {
     assert.ok(server.requests.length < 20)
   })
 
-  it('signs in', async () => {
+  it('authenticates', async () => {
     const server = await start({ credentials: login })
     server.register(order)
     assert.equal((await registryAt({ url: server.url, credentials: login }).loadSchema(1)).schema, order)
   })
 
-  it('trusts the authority that it is given, and those of the operator', async () => {
+  it('trusts the given authority, and those of the operator', async () => {
     const server = await start({ certificate: certificates.server, credentials: login })
     server.register(order)
     const { url } = server
@@ -156,19 +156,19 @@ describe('schema registry', () => {
 })
 
 describe('failures of a schema registry', () => {
-  it('tells an id that it does not have', async () => {
+  it('report an unknown id', async () => {
     const server = await start()
     const reason = await fails(asking({ url: server.url }, 17), 'not_found', 'url')
     assert.equal(reason, 'record 2 names schema 17, which the schema registry does not have')
   })
 
-  it('tells a reference that it does not have', async () => {
+  it('report an unknown reference', async () => {
     const server = await start()
     server.register(order, 'AVRO', [{ name: 'gone', subject: 'gone', version: 3 }])
     await fails(asking({ url: server.url }), 'not_found', 'url')
   })
 
-  it('tells wrong and missing credentials', async () => {
+  it('report wrong and missing credentials', async () => {
     const server = await start({ credentials: login })
     server.register(order)
     const wrong = { username: login.username, password: 'wrong-password' }
@@ -181,7 +181,7 @@ describe('failures of a schema registry', () => {
     assert.match(await fails(asking({ url }), 'credentials_refused', 'credentials'), /asks for a user name/)
   })
 
-  it('sends no password over http unless the operator allows it', async () => {
+  it('include a password over http unless the operator allows it', async () => {
     const server = await start({ credentials: login })
     server.register(order)
     const source = asking({ url: server.url, credentials: login }, 1, { allowPlaintext: false })
@@ -189,13 +189,13 @@ describe('failures of a schema registry', () => {
     assert.deepEqual(server.requests, [])
   })
 
-  it('tells a schema that the user may not read', async () => {
+  it('report a schema without permission', async () => {
     const server = await start({ credentials: login })
     server.forbid(server.register(order))
     await fails(asking({ url: server.url, credentials: login }), 'permission_missing', 'credentials')
   })
 
-  it('tells what is wrong with a certificate', async () => {
+  it('report certificate errors', async () => {
     const { expired, otherHost, server: good, ca: caCertificate } = certificates
     const url = async (certificate: typeof good): Promise<string> => (await start({ certificate })).url
     await fails(asking({ url: await url(expired), caCertificate }), 'certificate_expired', 'url')
@@ -206,7 +206,7 @@ describe('failures of a schema registry', () => {
     await fails(source, 'certificate_untrusted', 'caCertificate')
   })
 
-  it('tells that it may not, cannot or does not speak', async () => {
+  it('report denied, unknown and unreachable hosts', async () => {
     const server = await start()
     server.register(order)
     const { url, port } = server
@@ -220,7 +220,7 @@ describe('failures of a schema registry', () => {
     await fails(asking({ url: closed.url }), 'connection_refused', 'url')
   })
 
-  it('ends with the time of the probe when nothing answers', async () => {
+  it('include the timeout of the probe', async () => {
     const silent = createServer((socket) => socket.on('error', () => undefined).resume()).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const { port } = silent.address() as AddressInfo
@@ -228,31 +228,31 @@ describe('failures of a schema registry', () => {
     await fails(asking({ url: `http://127.0.0.1:${port}` }), 'timed_out', 'url', { timeoutMs: 300 })
     assert.ok(performance.now() - started < 8_000)
     silent.close()
-    // Only when no connection is left.
+    // Emitted only when all connections are closed.
     await once(silent, 'close')
   })
 
-  it('tells answers that are not those of a schema registry', async () => {
+  it('report answers of other servers', async () => {
     const server = await start()
     const { url } = server
-    const told = async (code: FailureCode, ...answer: Parameters<typeof server.answerWith>): Promise<string> => {
+    const failsWith = async (code: FailureCode, ...answer: Parameters<typeof server.answerWith>): Promise<string> => {
       server.answerWith(...answer)
       return fails(asking({ url }), code, 'url')
     }
-    await told('protocol_mismatch', 200, '<html>')
-    await told('protocol_mismatch', 200, '{"schema":1}')
-    await told('protocol_mismatch', 200, '{"schema":"","schemaType":"THRIFT"}')
-    await told('protocol_mismatch', 200, '{"schema":"","references":[{}]}')
+    await failsWith('protocol_mismatch', 200, '<html>')
+    await failsWith('protocol_mismatch', 200, '{"schema":1}')
+    await failsWith('protocol_mismatch', 200, '{"schema":"","schemaType":"THRIFT"}')
+    await failsWith('protocol_mismatch', 200, '{"schema":"","references":[{}]}')
     const lone = '{"schema":"","references":[{"name":"a","subject":"\\ud800","version":1}]}'
-    await told('protocol_mismatch', 200, lone)
-    await told('protocol_mismatch', 404, 'not here')
-    await told('protocol_mismatch', 418, '')
-    await told('protocol_mismatch', 200, JSON.stringify({ schema: 'x'.repeat(1024 * 1024) }))
-    await told('source_failed', 429, '')
-    const reason = await told('source_failed', 500, 'stack trace of registry-password')
+    await failsWith('protocol_mismatch', 200, lone)
+    await failsWith('protocol_mismatch', 404, 'not here')
+    await failsWith('protocol_mismatch', 418, '')
+    await failsWith('protocol_mismatch', 200, JSON.stringify({ schema: 'x'.repeat(1024 * 1024) }))
+    await failsWith('source_failed', 429, '')
+    const reason = await failsWith('source_failed', 500, 'stack trace of registry-password')
     assert.match(reason, /with status 500/)
     const before = server.requests.length
-    await told('protocol_mismatch', 302, '', { location: `${url}/subjects` })
+    await failsWith('protocol_mismatch', 302, '', { location: `${url}/subjects` })
     assert.equal(server.requests.length, before + 1, 'a redirect is not followed')
   })
 })

@@ -1,12 +1,12 @@
-// Schemas by their id, from a registry that speaks as Confluent's does. Every failure is told as one of the step `decode`: that
-// is where a probe asks for schemas. Only `egress.request` is used, which follows no redirect.
+// Client of a schema registry with Confluent's API. All failures belong to the step `decode`, in which a probe loads schemas.
+// `egress.request` follows no redirects.
 
 import { X509Certificate } from 'node:crypto'
 import { type Egress, EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
 import { withoutTrailingSlashes } from '../../lib/url-path.ts'
-import type { SourceContext, SourceAccess } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
 
@@ -15,12 +15,12 @@ export type { RegisteredSchema } from './schema-answer.ts'
 export interface SchemaRegistryAddress {
   url: string
   credentials?: { username?: string; password?: string } | undefined
-  /** PEM; in place of the authorities that everyone trusts. */
+  /** PEM; replaces the public authorities. */
   caCertificate?: string | undefined
 }
 
 export interface SchemaRegistry {
-  /** `namedBy`: what names the schema, for the reason of a failure, such as `record 2`. Rejects with a ProbeFailure. */
+  /** `namedBy`: what refers to the schema, for the reason of a failure, such as `record 2`. Rejects with a ProbeFailure. */
   loadSchema(id: number, namedBy?: string): Promise<RegisteredSchema>
 }
 
@@ -30,17 +30,17 @@ const maxSchemas = 100
 const maxReferences = 100
 const maxReferenceDepth = 10
 const maxAnswerBytes = 1024 * 1024
-/** A schema together with all that it refers to. */
+/** Of a schema with all its references. */
 const maxTextLength = 4 * maxAnswerBytes
 const timeoutMs = 5_000
 
-export function makeSchemaRegistry(address: SchemaRegistryAddress, surroundings: RegistryOptions): SchemaRegistry {
+export function makeSchemaRegistry(address: SchemaRegistryAddress, options: RegistryOptions): SchemaRegistry {
   const cache = new Map<number, Promise<RegisteredSchema>>()
   let ask: Ask | undefined
   return {
     async loadSchema(id, namedBy = 'the record') {
-      // What is wrong with the address is told when the registry is first needed.
-      ask ??= makeAsk(address, surroundings)
+      // An invalid address is reported when the registry is first needed.
+      ask ??= makeAsk(address, options)
       const known = cache.get(id)
       if (known) return known
       const loading = loadWithReferences(ask, id, namedBy)
@@ -54,17 +54,17 @@ export function makeSchemaRegistry(address: SchemaRegistryAddress, surroundings:
 
 interface Ask {
   failures: RegistryFailures
-  /** `what` is asked for, as it is told when it is not there. */
+  /** `what`: description of the request for a `not_found` failure. */
   schemaAt(path: string, what: string): Promise<SchemaAnswer>
 }
 
 function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }: RegistryOptions): Ask {
   const { credentials, caCertificate } = address
-  const place = placeOf(address.url)
-  const shownUrl = `${place.protocol}://${hostInUrl(place.host)}:${place.port}${place.path}`
+  const endpoint = endpointOf(address.url)
+  const shownUrl = `${endpoint.protocol}://${hostInUrl(endpoint.host)}:${endpoint.port}${endpoint.path}`
   const failures = registryFailures(shownUrl, credentials !== undefined)
   if (caCertificate !== undefined && !isCertificate(caCertificate)) throw failures.unreadableAuthority()
-  if (place.protocol === 'http' && credentials && !context.allowPlaintext) throw failures.passwordInTheClear()
+  if (endpoint.protocol === 'http' && credentials && !context.allowPlaintext) throw failures.passwordInTheClear()
   const tls = caCertificate === undefined ? trustWith(context.caCertificates) : { ca: caCertificate }
   const headers = {
     accept: 'application/vnd.schemaregistry.v1+json, application/json',
@@ -73,11 +73,11 @@ function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }:
   const get = async (path: string): ReturnType<Egress['request']> => {
     try {
       return await egress.request({
-        protocol: place.protocol,
-        host: place.host,
-        port: place.port,
+        protocol: endpoint.protocol,
+        host: endpoint.host,
+        port: endpoint.port,
         method: 'GET',
-        path: `${place.path}${path}`,
+        path: `${endpoint.path}${path}`,
         headers,
         maxAnswerBytes,
         timeoutMs,
@@ -100,7 +100,7 @@ function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }:
   }
 }
 
-function placeOf(url: string): { protocol: 'http' | 'https'; host: string; port: number; path: string } {
+function endpointOf(url: string): { protocol: 'http' | 'https'; host: string; port: number; path: string } {
   const { protocol, hostname, port, pathname } = new URL(url)
   const isHttps = protocol === 'https:'
   return {
@@ -129,9 +129,9 @@ async function loadWithReferences(ask: Ask, id: number, namedBy: string): Promis
   const loaded: RegisteredSchema['references'] = []
   const seen = new Set<string>()
   let textLength = schema.length
-  const load = async (wanted: SchemaAnswer['references'], depth: number): Promise<void> => {
-    for (const { name, subject, version } of wanted) {
-      // The first of a name counts, as in the clients of Confluent.
+  const load = async (pending: SchemaAnswer['references'], depth: number): Promise<void> => {
+    for (const { name, subject, version } of pending) {
+      // The first reference of a name is used, as in Confluent's clients.
       if (seen.has(name)) continue
       seen.add(name)
       if (depth > maxReferenceDepth || seen.size > maxReferences) throw ask.failures.tooManyReferences(id)

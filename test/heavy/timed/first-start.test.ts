@@ -1,5 +1,5 @@
-// What a new user does: clone, run the first command of the README, and look at the rows of the sample pipes. By itself, because it
-// is measured. The engine is fetched; what npm has in its own cache comes from there.
+// The steps of a new user: clone, run the first command of the README, and read rows of the sample pipes. Runs alone because it
+// is measured. The engine is downloaded; npm uses its cache.
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,43 +10,43 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { findFreePort } from '../../../src/lib/free-port.ts'
-import { root } from '../../test-run.ts'
+import { root } from '../../run/test-run.ts'
 
 const run = promisify(execFile)
 
-/** What is promised, in seconds, of two cores that have nothing else to do. */
+/** Promises in seconds for two idle cores. */
 const promised = { 'npm ci': 90, 'rows after npm ci': 90, 'rows after a restart': 15 }
 const networkSettings = /^(npm_config_\w+|NODE_EXTRA_CA_CERTS|(https?|no)_proxy)$/i
-/** The machine may have something else to do. */
+/** Factor for a busy machine. */
 const leniency = 3
 
-describe("the README's first command", () => {
-  let place: string
+describe('the first command of the README', () => {
+  let home: string
   let folder: string
   let environment: NodeJS.ProcessEnv
   let install: string
   let start: string
   let running: ChildProcess | undefined
   before(async () => {
-    place = mkdtempSync(join(tmpdir(), 'penstock-first-start-'))
-    folder = join(place, 'checkout')
+    home = mkdtempSync(join(tmpdir(), 'penstock-first-start-'))
+    folder = join(home, 'checkout')
     await run('git', ['clone', '--quiet', root, folder])
     const readme = readFileSync(join(folder, 'README.md'), 'utf8')
     const block = /^## Try it$[\s\S]*?^```\w*\n(.*?)^```$/ms.exec(readme)![1]!
     ;[install, start] = block.trim().split(' && ') as [string, string]
     environment = {
-      // The registry, the way to it, and whose certificates are trusted, as the user has configured them.
+      // Registry, proxy and trusted certificates as configured by the user.
       ...Object.fromEntries(Object.entries(process.env).filter(([name]) => networkSettings.test(name))),
       PATH: process.env.PATH,
       HOME: process.env.HOME,
-      XDG_CACHE_HOME: join(place, 'cache'),
+      XDG_CACHE_HOME: join(home, 'cache'),
       TMPDIR: process.env.TMPDIR,
       PENSTOCK_PORT: String(await findFreePort()),
     }
   })
   after(async () => {
     await stop()
-    rmSync(place, { recursive: true, force: true })
+    rmSync(home, { recursive: true, force: true })
   })
 
   async function measure(what: keyof typeof promised, work: () => Promise<void>): Promise<void> {
@@ -102,7 +102,7 @@ describe("the README's first command", () => {
 
   it('starts, and rows of both sample pipes can be read', () => measure('rows after npm ci', startAndReadRows))
 
-  it('starts again with everything there', async () => {
+  it('starts again with all data', async () => {
     await stop()
     await measure('rows after a restart', startAndReadRows)
   })

@@ -1,6 +1,6 @@
-// R1: no acknowledged write is lost through kill -9, none is half done, and no change is without its activity. `npm run chaos` does
-// more of it.
+// R1: kill -9 loses no acknowledged write, leaves no partial write, and no change without its activity. `npm run chaos` runs
+// more.
 import { killDrill } from '../../../chaos/system/kills.ts'
-import { testDrill } from '../../drill.ts'
+import { testDrill } from '../../harness/drill.ts'
 
 testDrill(killDrill)

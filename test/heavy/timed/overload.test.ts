@@ -1,5 +1,5 @@
-// R14 in the size of a test run on two cores: more than Penstock can do.
+// R14 with the size of a test run on two cores: more requests than Penstock can handle.
 import { overloadOfPostgres, overloadOfSqlite } from '../../../chaos/system/overload.ts'
-import { testDrill } from '../../drill.ts'
+import { testDrill } from '../../harness/drill.ts'
 
 for (const drill of [overloadOfSqlite, overloadOfPostgres]) testDrill(drill)

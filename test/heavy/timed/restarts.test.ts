@@ -1,5 +1,5 @@
-// R7 in the size of a test run: databases that stop and start under load.
+// R7 with the size of a test run: databases that restart under load.
 import { restartsDrill } from '../../../chaos/system/restarts.ts'
-import { testDrill } from '../../drill.ts'
+import { testDrill } from '../../harness/drill.ts'
 
 testDrill(restartsDrill)

@@ -1,5 +1,5 @@
-// R15 in the size of a test run. The full size, an hour, needs a machine to itself: `npm run chaos`.
+// R15 with the size of a test run. The full size, an hour, needs an idle machine: `npm run chaos`.
 import { soakDrill } from '../../../chaos/system/soak.ts'
-import { testDrill } from '../../drill.ts'
+import { testDrill } from '../../harness/drill.ts'
 
 testDrill(soakDrill)

@@ -1,4 +1,4 @@
-// Azurite: the blobs and the queues of Azure, in memory.
+// Azurite: blobs and queues of Azure, in memory.
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { BlobServiceClient } from '@azure/storage-blob'
@@ -24,11 +24,11 @@ export function startAzurite(): Promise<AzureServer> {
 export async function startAzuriteWithQueues(): Promise<AzureQueueServer> {
   const program = join(installedFolder('azurite'), 'node_modules', 'azurite', 'dist', 'src', 'azurite.js')
   const folder = await makeServerFolder('azurite')
-  // Together, so that no two are the same.
+  // Allocated together, so that they differ.
   const [blob, queue, table] = (await findFreePorts(3)) as [number, number, number]
   const ports = { blob, queue, table }
   const key = randomBytes(64).toString('base64')
-  const places = Object.entries(ports).flatMap(([service, port]) => [
+  const addresses = Object.entries(ports).flatMap(([service, port]) => [
     `--${service}Host`,
     '127.0.0.1',
     `--${service}Port`,
@@ -37,7 +37,7 @@ export async function startAzuriteWithQueues(): Promise<AzureQueueServer> {
   const options = ['--inMemoryPersistence', '--silent', '--disableTelemetry', '--skipApiVersionCheck']
   const server = await startServer({
     name: 'Azurite',
-    command: [process.execPath, program, ...places, ...options],
+    command: [process.execPath, program, ...addresses, ...options],
     folder,
     environment: { AZURITE_ACCOUNTS: `${account}:${key}` },
     isReady: async () => (await accepts(ports.blob)) && (await accepts(ports.queue)),

@@ -1,5 +1,5 @@
-// The embedded engine as a process of the tests: `chdb-process.ts <port> <folder> <installed in>`, with users of different rights.
-// The library has no system.query_log: what runs is recorded here, with the settings that the engine says it ran with.
+// The embedded engine as a test process: `chdb-process.ts <port> <folder> <installed in>`, with users of different permissions.
+// The library has no system.query_log, so queries are recorded here with their effective settings.
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createHttpInterface } from '../../../src/embedded-engine/http-interface.ts'
@@ -48,10 +48,10 @@ function record(session: LibrarySession): LibrarySession {
   }
 }
 
-/** Of the session, and those that the statement itself names. */
+/** Settings of the session and of the statement. */
 async function changedSettings(session: LibrarySession, text: string): Promise<Record<string, string>> {
   const ask = 'SELECT name, value FROM system.settings WHERE changed FORMAT JSONCompactEachRow'
-  // Who may not read that table has no settings that a test asks for.
+  // A user without access to that table has no settings that a test checks.
   const answer = await session.query(ask).then(
     ({ bytes }) => Buffer.from(bytes).toString().trim(),
     () => '',

@@ -1,10 +1,10 @@
-// Current ClickHouse: the embedded engine, with users of different rights and a record of its queries.
+// Current ClickHouse: the embedded engine, with users of different permissions and a record of its queries.
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { installLibrary } from '../../../src/embedded-engine/install.ts'
 import { findFreePort } from '../../../src/lib/free-port.ts'
-import { cacheFolder } from '../../shared-engine.ts'
+import { cacheFolder } from '../../harness/shared-engine.ts'
 import { type EngineServer, type LoggedQuery, startEngine } from './engine.ts'
 import { makeServerFolder } from './server-process.ts'
 

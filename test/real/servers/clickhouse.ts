@@ -1,4 +1,4 @@
-// Debian's ClickHouse, which is of 2018: what it lacks is as much a test as what it has.
+// ClickHouse 18.16 of Debian: missing features are tested as well.
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,15 +8,15 @@ import { debianProgram } from './installed.ts'
 import { readQueryLog } from './query-log.ts'
 import { makeServerFolder } from './server-process.ts'
 
-/** `logEveryMs`: so often it writes what was asked of it into its log of queries. Tests do not want to wait for that. */
-export async function startClickHouse({ logEveryMs = 200 } = {}): Promise<EngineServer> {
+/** `logFlushMs`: flush interval of the query log; short for tests. */
+export async function startClickHouse({ logFlushMs = 200 } = {}): Promise<EngineServer> {
   const program = debianProgram('clickhouse-server', '/usr/sbin/clickhouse-server', '/usr/bin/clickhouse-server')
   const password = randomBytes(16).toString('hex')
   const [port, nativePort] = await findFreePorts(2)
   const folder = await makeServerFolder('clickhouse')
   await writeFile(
     join(folder, 'config.xml'),
-    configuration(folder, { port: port!, nativePort: nativePort!, logEveryMs }),
+    configuration(folder, { port: port!, nativePort: nativePort!, logFlushMs }),
   )
   await writeFile(join(folder, 'users.xml'), users(password))
   return startEngine({
@@ -35,7 +35,7 @@ export async function startClickHouse({ logEveryMs = 200 } = {}): Promise<Engine
 
 function configuration(
   folder: string,
-  { port, nativePort, logEveryMs }: { port: number; nativePort: number; logEveryMs: number },
+  { port, nativePort, logFlushMs }: { port: number; nativePort: number; logFlushMs: number },
 ): string {
   return `
     <yandex>
@@ -55,7 +55,7 @@ function configuration(
       <query_log>
         <database>system</database>
         <table>query_log</table>
-        <flush_interval_milliseconds>${logEveryMs}</flush_interval_milliseconds>
+        <flush_interval_milliseconds>${logFlushMs}</flush_interval_milliseconds>
       </query_log>
     </yandex>`
 }

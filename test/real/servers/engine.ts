@@ -1,5 +1,5 @@
-// What the tests need of a ClickHouse, whichever it is, and how one runs that is killed and comes back on the same port with the
-// same data: a shell starts it again and again in one folder. When that shell ends, the engine ends with it.
+// Common interface of the ClickHouse servers in tests. A shell restarts a killed engine on the same port and data; when that
+// shell ends, the engine ends too.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,13 +10,13 @@ export interface EngineUser {
   password: string
 }
 
-/** One that finished or failed; without the data of an insert. */
+/** A finished or failed query, without the data of an insert. */
 export interface LoggedQuery {
   query: string
-  /** Those that differ from the engine's own. */
+  /** Settings that differ from the defaults of the engine. */
   settings: Record<string, string>
   writtenRows: number
-  /** Empty for a query that succeeded. */
+  /** Empty for a successful query. */
   exception: string
 }
 
@@ -27,37 +27,37 @@ export interface EngineServer {
   url: string
   host: string
   port: number
-  /** May do everything. */
+  /** All permissions. */
   user: EngineUser
-  /** May read everything and change nothing, not even a setting. */
+  /** May read everything and change nothing, not even settings. */
   reader: EngineUser
-  /** Known, and may read no database of the tests. */
+  /** Valid user without access to the test databases. */
   powerless: EngineUser
-  /** As `user`; with a body, that is the data of the query. Rejects with what the engine says. */
+  /** Runs a query as `user`; the body is its data. Rejects with the error of the engine. */
   query(sql: string, body?: string | Buffer<ArrayBuffer>, settings?: Record<string, string>): Promise<string>
-  /** The queries whose text contains a piece of text, oldest first. */
+  /** Queries whose text contains the given text, oldest first. */
   listQueries(containing: string): Promise<LoggedQuery[]>
   readonly pid: number
-  /** Resolves when the process is gone, which had no time for anything. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>
-  /** Resolves when it is ready again; kills it before, if it runs. */
+  /** Kills it if it runs; resolves when it is ready again. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
 export interface EngineProgram {
   name: string
-  /** Of makeServerFolder(); gone when the engine is stopped. */
+  /** From makeServerFolder(); removed when the engine is stopped. */
   folder: string
   port: number
   command: string[]
   environment?: Record<string, string>
   users: Pick<EngineServer, 'user' | 'reader' | 'powerless'>
-  /** As EngineServer.listQueries; it may ask the engine. */
+  /** Implements EngineServer.listQueries; may query the engine. */
   listQueries(query: EngineServer['query'], containing: string): Promise<LoggedQuery[]>
 }
 
-// 137: it was killed. An engine that ends for another reason, as when it cannot start, does not come back.
+// 137: killed. An engine that ends for another reason, such as a failed start, is not restarted.
 const againScript = `
   mkfifo again
   while :; do
@@ -122,7 +122,7 @@ export async function startEngine(program: EngineProgram): Promise<EngineServer>
   }
 }
 
-/** It may have died by itself a moment before. */
+/** The process may have just ended. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')

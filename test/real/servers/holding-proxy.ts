@@ -1,14 +1,14 @@
-// Stands between a client and an engine: holds a request back, forgets an answer, or cuts a body short.
+// Proxy between a client and an engine that delays a request, drops an answer, or truncates a body.
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface HoldingProxy {
   port: number
-  /** The next connection on which this text is sent waits with it. `held` resolves when it does. */
+  /** Holds the next connection on which this text is sent. `held` resolves when it is held. */
   hold(text: string): { held: Promise<void>; release(): void }
-  /** What is answered to the next request with this text is not passed on: the connection breaks instead. */
+  /** Drops the answer to the next request with this text, and closes the connection. */
   loseAnswer(text: string): void
-  /** The next connection breaks after so many bytes were sent on it since now. */
+  /** Closes the next connection after it sent this many bytes from now on. */
   cutAfter(sentBytes: number): void
   close(): Promise<void>
 }
@@ -85,7 +85,7 @@ export async function startHoldingProxy(to: { host: string; port: number }): Pro
   }
 }
 
-/** The statement of an insert stands in the address. */
+/** The statement of an insert is in the URL. */
 function shownText(chunk: Buffer): string {
   const decode = (_all: string, digits: string): string => String.fromCharCode(Number.parseInt(digits, 16))
   return chunk

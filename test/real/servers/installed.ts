@@ -1,5 +1,5 @@
-// Where test/real/install.sh puts servers, outside the work tree. The name of a folder ends in the digest of the file that pins
-// what is in it: a changed pin is another folder.
+// Folders outside the work tree where test/real/install.sh installs servers. The folder name ends in the digest of the file that
+// pins its content, so a changed pin uses another folder.
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 export type Installable = 'kafka' | 'versitygw' | 'moto' | 'azurite'
 
-/** Which file pins it; install.sh knows the same names. */
+/** File with the pin; install.sh uses the same names. */
 const pins: Record<Installable, string> = {
   kafka: 'pom.xml',
   versitygw: 'go.mod',
@@ -23,14 +23,14 @@ export function installedFolder(name: Installable): string {
   return folder
 }
 
-/** The version that the pin names, by a pattern with one group. */
+/** The pinned version, by a pattern with one group. */
 export function pinnedVersion(name: Installable, pattern: RegExp): string {
   const version = readPin(name).match(pattern)?.[1]
   if (version === undefined) throw new Error(`${pins[name]} has no version of ${name}`)
   return version
 }
 
-/** A program of a Debian package, which may be installed in one of several places. */
+/** A program of a Debian package, which may have one of several paths. */
 export function debianProgram(debianPackage: string, ...files: string[]): string {
   const found = files.find((file) => existsSync(file))
   if (found === undefined) {

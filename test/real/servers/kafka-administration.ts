@@ -1,4 +1,4 @@
-// What tests have done by a broker, over its listener that asks for nothing.
+// Administration of a broker for tests, over its listener without authentication.
 import { Admin, Producer } from '@platformatic/kafka'
 import type { KafkaCompression, KafkaRecord } from '../../sources/kafka-server.ts'
 import { waitForLeaders } from '../../sources/kafka-waits.ts'
@@ -22,7 +22,7 @@ export function isAnswering(address: string): Promise<boolean> {
   return withAdmin(address, 0, async (admin) => Array.isArray(await admin.listTopics()))
 }
 
-/** Resolves when it can be produced to. */
+/** Resolves when records can be produced to it. */
 export async function createTopic(address: string, name: string, partitions: number): Promise<void> {
   await withAdmin(address, 0, async (admin) => {
     await admin.createTopics({ topics: [name], partitions, replicas: 1 })
@@ -30,7 +30,7 @@ export async function createTopic(address: string, name: string, partitions: num
   })
 }
 
-/** Once: a test that counts must not find a record twice. */
+/** Produces without retries: a counting test must not find a record twice. */
 export async function produce(
   address: string,
   topic: string,
@@ -59,7 +59,7 @@ export async function produce(
   }
 }
 
-/** By `topic/partition`. The first one ever who asks has to wait: Kafka makes the topic of the offsets then. */
+/** By `topic/partition`. The first call waits until Kafka has created the offsets topic. */
 export async function committedOffsets(address: string, group: string): Promise<Record<string, number>> {
   const groups = await withAdmin(address, 50, (admin) => admin.listConsumerGroupOffsets({ groups: [group] }))
   const committed: Record<string, number> = {}

@@ -1,8 +1,8 @@
-// How the broker is set up: a listener of every kind, logins, and who may do what.
+// Broker configuration: a listener of every kind, logins, and permissions.
 import { join } from 'node:path'
 import type { Login } from '../../sources/kafka-server.ts'
 
-/** In the order in which they get their ports. `certificate` is the name of a file in the folder of the server. */
+/** In the order of their ports. `certificate` is a file name in the folder of the server. */
 const listeners = {
   plain: { protocol: 'PLAINTEXT' },
   saslPlain: { protocol: 'SASL_PLAINTEXT' },
@@ -16,16 +16,16 @@ const listeners = {
 export type Listener = keyof typeof listeners
 export const listenerNames = Object.keys(listeners) as Listener[]
 
-/** host:port of each. */
+/** host:port of each listener. */
 export type Addresses = Record<Listener, string>
 
 export interface BrokerLogins {
   superUser: Login
-  /** May connect, and nothing else. */
+  /** May connect only. */
   powerlessUser: Login
 }
 
-/** Kafka takes names of listeners in capitals, and settings of one of them in small letters. */
+/** Kafka requires listener names in capitals, and their settings in lower case. */
 function configured(name: Listener): string {
   return name.toUpperCase()
 }
@@ -54,7 +54,7 @@ export function brokerProperties(folder: string, addresses: Addresses, logins: B
     'share.coordinator.state.topic.min.isr=1',
     'group.initial.rebalance.delay.ms=0',
     'authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-    // Everyone but the powerless: who has no login, who has a certificate, and the user.
+    // Everyone but the powerless user: anonymous users, users with a certificate, and the user.
     `super.users=User:ANONYMOUS;User:CN=penstock;User:${logins.superUser.username}`,
     'sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
   ]

@@ -1,4 +1,4 @@
-// Apache Kafka: one broker with a listener of every kind that the interface names.
+// Apache Kafka: one broker with all listeners of the interface.
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { committedOffsets, createTopic, isAnswering, produce } from './kafka-adm
 import { type Addresses, brokerProperties, listenerNames } from './kafka-properties.ts'
 import { makeServerFolder, startServer } from './server-process.ts'
 
-// Quick to start and small, rather than quick to serve.
+// Tuned for a fast start and a small footprint.
 const javaOptions = '-Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn'
 const clusterId = Buffer.from('penstock-testing').toString('base64url')
 
@@ -67,7 +67,7 @@ async function writeCertificates(
   }
 }
 
-/** Formats the folder of the data, which is also where the first logins come from, and runs the broker. */
+/** Formats the data folder, including the first logins, and runs the broker. */
 function startScript(logins: Login[]): string {
   const libraries = join(installedFolder('kafka'), 'lib', '*')
   const architecture = process.arch === 'x64' ? 'amd64' : process.arch

@@ -1,5 +1,5 @@
-// The Kinesis of moto, with a role that moto's STS gives out. moto refuses requests in XML, whichever service they are for; AWS
-// refuses those of Kinesis in JSON and by other names, so a door before moto says it as AWS does. Who is refused is for moto.
+// Kinesis of moto, with a role of its STS. moto sends errors in XML for every service; Kinesis of AWS sends JSON with other error
+// names, so a proxy in front of moto converts them. moto decides what is refused.
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,11 +17,11 @@ const organizationId = 'organization-of-the-role'
 
 export async function startMotoKinesis(): Promise<KinesisServer> {
   const moto = await startMoto()
-  const door = await startDoor(moto.url)
+  const proxy = await startErrorProxy(moto.url)
   const { close, ...administration } = administer(moto.url, moto.region, moto.user)
   const stop = async (): Promise<void> => {
     close()
-    await door.stop()
+    await proxy.stop()
     await moto.stop()
   }
   try {
@@ -29,7 +29,7 @@ export async function startMotoKinesis(): Promise<KinesisServer> {
     return {
       name: moto.name,
       region: moto.region,
-      endpoint: door.url,
+      endpoint: proxy.url,
       credentials: moto.user,
       powerless: moto.powerless,
       keepsClosedShards: false,
@@ -43,9 +43,9 @@ export async function startMotoKinesis(): Promise<KinesisServer> {
   }
 }
 
-async function startDoor(target: string): Promise<{ url: string; stop(): Promise<void> }> {
+async function startErrorProxy(target: string): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
-    pass(request, response, target).catch(() => response.destroy())
+    convertErrors(request, response, target).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
@@ -58,7 +58,7 @@ async function startDoor(target: string): Promise<{ url: string; stop(): Promise
   }
 }
 
-async function pass(incoming: IncomingMessage, outgoing: ServerResponse, target: string): Promise<void> {
+async function convertErrors(incoming: IncomingMessage, outgoing: ServerResponse, target: string): Promise<void> {
   const { status, contentType, body } = await ask(incoming, target)
   const refusal = body.toString().match(/^<.*<Code>(\w+)<\/Code>/s)?.[1]
   if (refusal === undefined) {
@@ -69,7 +69,7 @@ async function pass(incoming: IncomingMessage, outgoing: ServerResponse, target:
   outgoing.writeHead(400, { 'content-type': 'application/x-amz-json-1.1' }).end(JSON.stringify(answer))
 }
 
-/** As it came, with its Host: that is signed too. */
+/** Forwarded unchanged, including the signed Host header. */
 async function ask(incoming: IncomingMessage, target: string) {
   const body = await buffer(incoming)
   const request = httpRequest(new URL(incoming.url ?? '/', target), {

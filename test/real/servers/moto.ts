@@ -1,5 +1,5 @@
-// moto: Kinesis, S3, IAM and STS of AWS, which check signatures, permissions and whom a role trusts. Its users are made while it
-// still lets everyone do everything.
+// moto: Kinesis, S3, IAM and STS of AWS, with checks of signatures, permissions and role trust. Users are created before the
+// checks are switched on.
 import { join } from 'node:path'
 import { findFreePort } from '../../../src/lib/free-port.ts'
 import type { AccessKey } from '../../sources/kinesis-server.ts'
@@ -7,22 +7,22 @@ import { installedFolder, pinnedVersion } from './installed.ts'
 import { makeServerFolder, startServer } from './server-process.ts'
 
 export interface RoleOptions {
-  /** Without it, the role is not given out. */
+  /** Required to assume the role. */
   externalId: string
-  /** Whether the role may do everything, or nothing. */
+  /** Whether the role has all permissions or none. */
   mayRead: boolean
 }
 
 export interface MotoServer {
   name: string
   region: string
-  /** `http://127.0.0.1:port`, of all services. */
+  /** `http://127.0.0.1:port`, for all services. */
   url: string
-  /** May do everything. */
+  /** All permissions. */
   user: AccessKey
-  /** Known, and allowed nothing. */
+  /** Valid key without permissions. */
   powerless: AccessKey
-  /** Makes a role that `user` may assume, and nobody else. Resolves to its ARN. */
+  /** Creates a role that only `user` may assume. Resolves to its ARN. */
   createRole(name: string, options: RoleOptions): Promise<string>
   stop(): Promise<void>
 }
@@ -113,7 +113,7 @@ async function createRole(url: string, name: string, { externalId, mayRead }: Ro
   return valueIn(role, 'Arn')
 }
 
-/** moto counts the requests that it does not check. */
+/** Lets everyone in, or only permitted callers: moto skips the checks of this many requests. */
 async function letIn(url: string, who: 'everyone' | 'only who may'): Promise<void> {
   const response = await fetch(`${url}/moto-api/reset-auth`, {
     method: 'POST',
@@ -122,7 +122,7 @@ async function letIn(url: string, who: 'everyone' | 'only who may'): Promise<voi
   if (!response.ok) throw new Error(`moto answers ${response.status}`)
 }
 
-/** Without a signature: moto reads the header for the name of the service. */
+/** Unsigned: moto reads the header only for the name of the service. */
 async function callIam(url: string, parameters: Record<string, string>): Promise<string> {
   const response = await fetch(url, {
     method: 'POST',

@@ -1,4 +1,4 @@
-// Debian's nginx with deploy/nginx.conf as it stands: only addresses, ports and files are others. Runs as nobody special.
+// nginx of Debian with deploy/nginx.conf; only addresses, ports and files are replaced. Runs as an unprivileged user.
 import { chown, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findFreePorts } from '../../../src/lib/free-port.ts'
@@ -6,21 +6,21 @@ import { makeCertificates } from '../../sources/certificates.ts'
 import { debianProgram } from './installed.ts'
 import { type Account, accepts, makeServerFolder, startServer } from './server-process.ts'
 
-/** What nginx did with one request. */
+/** How nginx handled one request. */
 export interface Passage {
   method: string
   status: number
-  /** To how many processes it was sent, or was to be sent. */
+  /** Number of processes that it was sent to. */
   attempts: number
 }
 
 export interface Nginx {
   url: string
-  /** Where it only leads to TLS. */
+  /** HTTP listener, which redirects to TLS. */
   plainUrl: string
-  /** PEM of the authority of its certificate. */
+  /** PEM of the CA certificate. */
   ca: string
-  /** Of all requests so far. */
+  /** All requests so far. */
   listPassages(): Promise<Passage[]>
   stop(): Promise<void>
 }
@@ -48,7 +48,7 @@ export async function startNginx(upstreamPorts: [number, number]): Promise<Nginx
     command: [program, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'],
     folder,
     account,
-    // Its workers end with it, and not after it.
+    // Waits for its workers.
     endSignal: 'QUIT',
     isReady: () => accepts(port),
   })
@@ -80,9 +80,9 @@ const mainConfiguration = `
 
 function relocate(
   text: string,
-  places: { upstreamPorts: [number, number]; port: number; plainPort: number; folder: string },
+  options: { upstreamPorts: [number, number]; port: number; plainPort: number; folder: string },
 ): string {
-  const { upstreamPorts, port, plainPort, folder } = places
+  const { upstreamPorts, port, plainPort, folder } = options
   const replacements: [string, string][] = [
     ['10.0.0.11:8080', `127.0.0.1:${upstreamPorts[0]}`],
     ['10.0.0.12:8080', `127.0.0.1:${upstreamPorts[1]}`],
@@ -102,12 +102,12 @@ function relocate(
 
 function readPassage(line: string): Passage[] {
   const [, method = '', status = '', addresses = ''] = /^(\S+) (\d+) (.*)$/.exec(line) ?? []
-  // One who is told that there is nobody left was not sent anywhere: "penstock" stands for that.
+  // A request without an available process was not sent: its address is "penstock".
   const attempts = addresses.split(', ').filter((address) => /:\d+$/.test(address)).length
   return method === '' ? [] : [{ method, status: Number(status), attempts }]
 }
 
-/** Undefined: nginx runs as whoever runs the tests. */
+/** Undefined: nginx runs as the current user. */
 async function findNobody(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined
   const entry = (await readFile('/etc/passwd', 'utf8')).match(/^nobody:[^:]*:(\d+):(\d+):/m)

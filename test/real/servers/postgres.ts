@@ -1,4 +1,4 @@
-// Debian's PostgreSQL: a cluster of its own for each start, with TLS and logical replication.
+// PostgreSQL of Debian: a new cluster per start, with TLS and logical replication.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { globSync } from 'node:fs'
@@ -35,7 +35,7 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
   }
   const query = async (sql: string, database = 'postgres'): Promise<Record<string, unknown>[]> => {
     const client = new pg.Client({ host, port, user: 'postgres', password, database })
-    // Without a listener, a connection that is lost between two queries would end the process.
+    // Without a listener, a connection lost between two queries would end the process.
     client.on('error', () => undefined)
     try {
       await client.connect()
@@ -49,7 +49,7 @@ export async function startDebianPostgres(): Promise<PostgresServer> {
     command: ['/bin/sh', '-e', 'start.sh'],
     folder,
     account,
-    // Its other processes end with it, and not after it.
+    // Waits for its other processes.
     endSignal: 'QUIT',
     isReady: async () => (await query('SELECT 1')).length === 1,
   })
@@ -76,7 +76,7 @@ const settings = {
   ssl: 'on',
 }
 
-/** Makes the cluster, and runs the server. */
+/** Creates the cluster, and runs the server. */
 function startScript(binaries: string, port: number): string {
   const set = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
   return `

@@ -1,17 +1,16 @@
-// What an old ClickHouse has run, from its own log.
+// Queries of an old ClickHouse, read from its query log.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EngineServer, LoggedQuery } from './engine.ts'
 
-/** Until the log has what was asked last, on a machine that has other things to do. */
+/** Timeout until the log has the last query, on a busy machine. */
 const logTimeoutMs = 60_000
-/** From then on, for the end of what was begun before: what an engine had begun when it was killed has none. */
+/** Timeout for the ends of earlier queries: queries of a killed engine have none. */
 const endTimeoutMs = 5_000
 
 /**
- * Waits for the log: it is told of the end of a query after who asked it, and `SYSTEM FLUSH LOGS`
- * can return when another flush ends that began earlier. Entries keep their order, so all that was
- * asked before is there when a question that is asked now is.
+ * Waits for the log: the end of a query is logged after its answer, and `SYSTEM FLUSH LOGS` can return with the end of an earlier
+ * flush. Entries keep their order, so all earlier queries are there when a new one is.
  */
 export async function readQueryLog(query: EngineServer['query'], containing: string): Promise<LoggedQuery[]> {
   const deadlineMs = Date.now() + logTimeoutMs
@@ -44,7 +43,7 @@ const begunType = 1
 async function readLog(query: EngineServer['query'], containing: string, last: string): Promise<LogRow[]> {
   await query('SYSTEM FLUSH LOGS')
   const [text, lastText] = [containing, last].map((part) => part.replaceAll('\\', '\\\\').replaceAll("'", "\\'"))
-  // This query is in the log, too.
+  // This query is in the log too.
   const log = await query(`
     SELECT query_id AS id, toInt8(type) AS type, query, Settings.Names AS names, Settings.Values AS values,
       toString(written_rows) AS writtenRows, exception

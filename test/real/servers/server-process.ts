@@ -1,5 +1,5 @@
-// Servers that are programs of their own. A server ends, and its folder goes, when it is stopped or when the process that
-// started it is gone, however that came: a shell between the two waits for its input to close.
+// Servers as separate programs. A server ends, and its folder is removed, when it is stopped or when the process that started it
+// has ended for any reason: a shell in between waits for its standard input to close.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chown, mkdtemp } from 'node:fs/promises'
@@ -16,13 +16,13 @@ export interface Account {
 export interface ServerProgram {
   name: string
   command: string[]
-  /** Of makeServerFolder(); gone when the server has ended. */
+  /** From makeServerFolder(); removed when the server has ended. */
   folder: string
   environment?: Record<string, string>
   account?: Account | undefined
-  /** KILL unless told: what the server keeps is thrown away. */
+  /** Default: KILL, because the data is discarded. */
   endSignal?: 'KILL' | 'QUIT'
-  /** Rejects, or gives false, while the server is not ready. */
+  /** Rejects, or returns false, while the server is not ready. */
   isReady(): Promise<boolean>
 }
 
@@ -30,11 +30,11 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
-/** Less than what hooks of tests may take, so that its last words are told. */
+/** Shorter than the timeout of test hooks, so that the log of the server is printed. */
 const startTimeoutMs = 100_000
 
-// The one who waits for the server removes the folder, so that nothing is written into it any more. The server's number is its
-// own until that one has waited: no other process is hit.
+// The waiting shell removes the folder, after the last write of the server. The process id cannot be reused before the shell has
+// waited, so no other process is killed.
 const guardScript = `
   folder=$1 signal=$2
   shift 2
@@ -66,12 +66,12 @@ export async function startServer(program: ServerProgram): Promise<ServerProcess
     ...account,
     cwd: folder,
     env: { PATH: process.env.PATH, HOME: folder, LC_ALL: 'C.UTF-8', TZ: 'UTC', ...environment },
-    // Ctrl-C in a terminal would otherwise end the server before the tests that use it.
+    // Otherwise Ctrl-C in a terminal would end the server before the tests that use it.
     detached: true,
     stdio: ['pipe', 'ignore', 'pipe'],
   })
   await once(guard, 'spawn')
-  // The pipe breaks when the server ends by itself, which stop() need not know.
+  // The pipe breaks when the server ends on its own; stop() ignores that.
   guard.stdin.on('error', () => {})
   let lastWords = ''
   guard.stderr.setEncoding('utf8').on('data', (words) => {

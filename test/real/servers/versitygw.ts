@@ -1,4 +1,4 @@
-// Versity S3 Gateway: an S3 server on a folder, which checks signatures, owners and policies of buckets.
+// Versity S3 Gateway: an S3 server on a folder, with checks of signatures, owners and bucket policies.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
@@ -21,7 +21,7 @@ export async function startVersitygw(): Promise<ObjectServer> {
   const endpoint = `http://127.0.0.1:${port}`
   const root = makeKey()
   const options = ['--access', root.accessKeyId, '--secret', root.secretKey, '--region', region, '--quiet']
-  // Extended attributes are not to be had on every file system.
+  // Not every file system supports extended attributes.
   const storage = ['posix', '--sidecar', join(folder, 'metadata'), join(folder, 'objects')]
   const server = await startServer({
     name: 'Versity S3 Gateway',
@@ -36,7 +36,7 @@ export async function startVersitygw(): Promise<ObjectServer> {
       ...storage,
     ],
     folder,
-    // Anonymous, so refused: but it is S3 that refuses.
+    // Anonymous requests are refused, but by S3.
     isReady: async () => (await fetch(endpoint)).status === 403,
   })
 
@@ -58,7 +58,7 @@ export async function startVersitygw(): Promise<ObjectServer> {
   }
 
   try {
-    // May make buckets, and do everything with those.
+    // May create buckets, with all permissions on them.
     const accessKey = await createUser('userplus')
     const powerless = await createUser('user')
     const onlyLists = await createUser('user')
@@ -77,7 +77,7 @@ export async function startVersitygw(): Promise<ObjectServer> {
         await client.send(new CreateBucketCommand({ Bucket: name }))
         const listers = isPublic && mayBeListed ? '*' : onlyLists.accessKeyId
         const readers = isPublic ? '*' : onlyReads.accessKeyId
-        // A policy stands in the place of what the owner may, which is why it says that too.
+        // A policy replaces the permissions of the owner, so it includes them.
         const Policy = policy(
           allow(accessKey.accessKeyId, 's3:*', name, `${name}/*`),
           allow(listers, 's3:ListBucket', name),

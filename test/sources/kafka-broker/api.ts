@@ -1,4 +1,4 @@
-// What a kind of request is to the broker, and what its handler is given.
+// Interfaces of the fake broker: its APIs, connections and state.
 import type { Groups } from './groups.ts'
 import type { SaslSession } from './sasl.ts'
 import type { Topics } from './topics.ts'
@@ -10,24 +10,24 @@ export interface BrokerState {
   topics: Topics
   groups: Groups
   transactions: Transactions
-  /** Clients are sent to this host, at the port they came by. */
+  /** Advertised host; the advertised port is that of the listener. */
   advertisedHost: string
 }
 
-/** A connection, as far as requests are concerned. */
+/** State of a connection that APIs use. */
 export interface Client {
   port: number
-  /** Who has logged in; on a listener without login, somebody who may do everything. */
+  /** The logged-in user; a user with all permissions on listeners without login. */
   user: KafkaUser | undefined
-  /** Only on listeners that want a login. */
+  /** Only on listeners with SASL. */
   sasl?: SaslSession
-  /** Aborted when the connection is gone. */
+  /** Aborted when the connection ends. */
   signal: AbortSignal
 }
 
 export interface Exchange {
   version: number
-  /** Handlers read all of it before they write. */
+  /** Handlers read the whole request before they write. */
   request: WireReader
   response: WireWriter
   client: Client
@@ -35,16 +35,16 @@ export interface Exchange {
   broker: BrokerState
 }
 
-/** What follows; nothing said means that the response is sent. */
+/** What to do after the handler; undefined: send the response. */
 export type Outcome = 'no response' | 'response, then close' | undefined
 
 export interface Api {
   key: number
   firstVersion: number
   lastVersion: number
-  /** None when no version is. */
+  /** Undefined: no version is flexible. */
   flexibleFrom?: number
-  /** May be asked before the login. */
+  /** Allowed before the login. */
   isOpen?: true
   answer(exchange: Exchange): Outcome | Promise<Outcome>
 }

@@ -1,4 +1,4 @@
-// Every kind of request that the broker answers.
+// All APIs of the fake broker.
 import type { Api } from './api.ts'
 import { fetch } from './fetch.ts'
 import { heartbeat, joinGroup, leaveGroup, syncGroup } from './group-requests.ts'

@@ -1,5 +1,5 @@
-// A small Kafka for tests: one broker in this process, with everything in memory. It speaks Kafka's own protocol and refuses
-// what a real broker refuses, so that a client cannot tell; it is alone, keeps everything, and creates no topic by itself.
+// A fake Kafka broker for tests: one broker in this process, in memory. It speaks the Kafka protocol and rejects what a real broker
+// rejects. It has no replicas, no retention and no auto-created topics.
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
@@ -15,11 +15,11 @@ import { Transactions } from './transactions.ts'
 import { allPermissions, anonymous, noPermissions, type Permissions } from './users.ts'
 
 export interface KafkaBrokerOptions {
-  /** Made anew unless given. */
+  /** Default: new certificates. */
   certificates?: Certificates
-  /** Beside `user` and `powerlessUser`. A permission that is not named is given. */
+  /** Users in addition to `user` and `powerlessUser`. Permissions default to true. */
   users?: (Login & { permissions: Partial<Permissions> })[]
-  /** Of OAUTHBEARER. None is accepted unless given. */
+  /** Checks OAUTHBEARER tokens. Default: rejects all. */
   acceptsToken?(token: string): boolean | Promise<boolean>
 }
 
@@ -73,7 +73,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
     },
     async committedOffsets(group) {
       const offsets = [...(state.groups.find(group)?.offsets ?? [])]
-      return Object.fromEntries(offsets.map(([place, { offset }]) => [place, offset]))
+      return Object.fromEntries(offsets.map(([partition, { offset }]) => [partition, offset]))
     },
     async stop() {
       try {
@@ -85,7 +85,7 @@ export async function startKafkaBroker(options: KafkaBrokerOptions = {}): Promis
   }
 }
 
-/** As producers do, which send what has gathered: several records in a batch, and several batches. */
+/** Like real producers: several records per batch, and several batches. */
 const batchSizeBytes = 16_384
 
 function produce(state: BrokerState, name: string, records: KafkaRecord[], compression: KafkaCompression): void {
@@ -149,7 +149,7 @@ async function startListeners(state: BrokerState, certificates: Certificates, sa
           (socket) => accept(socket, hasLogin),
         )
       : createServer((socket) => accept(socket, hasLogin))
-    // Also those that never finish their handshake.
+    // Includes connections that never finish their handshake.
     server.on('connection', (socket: Socket) => {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
@@ -177,7 +177,7 @@ async function startListeners(state: BrokerState, certificates: Certificates, sa
       for (const each of servers) each.close()
       for (const socket of sockets) socket.destroy()
       await Promise.all(closed)
-      // A mistake of the broker must not pass for one of the client.
+      // A bug of the broker must not look like one of the client.
       if (faults.length > 0) throw new AggregateError(faults, 'The broker failed')
     },
   }

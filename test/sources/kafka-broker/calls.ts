@@ -1,4 +1,4 @@
-// Single requests to a Kafka broker, each in a version of its own, by the library that Penstock reads with.
+// Single requests to a Kafka broker in a given version, encoded by the library that production code uses.
 import assert from 'node:assert/strict'
 import * as library from '@platformatic/kafka'
 import {
@@ -37,7 +37,7 @@ export const loggedIn = ({ username, password }: Login, mechanism: library.SASLM
   sasl: { mechanism, username, password },
 })
 
-/** What the library has of a request in a version, such as `fetchV12`. Arguments and responses hardly differ by version. */
+/** The library's API of a request version, such as `fetchV12`. Arguments and responses hardly differ by version. */
 interface LibraryApi {
   api: { async(connection: Connection, ...request: unknown[]): Promise<unknown> }
 }
@@ -53,7 +53,7 @@ export async function call<Response>(
   return (await found.api.async(connection, ...request)) as Response
 }
 
-/** The request is answered with this error of Kafka. */
+/** Asserts that the response has this error code. */
 export async function refused(request: Promise<unknown>, name: string): Promise<void> {
   await assert.rejects(request, (error: Error) => {
     const names = errorNames(error)
@@ -85,7 +85,7 @@ export async function offsetOf(...question: OffsetQuestion): Promise<bigint | un
 
 export interface FetchOptions {
   version?: number
-  /** Asked for by the name unless given. */
+  /** Default: the topic name. */
   topicId?: string
   offset?: number
   maxBytes?: number
@@ -94,7 +94,7 @@ export interface FetchOptions {
   isCommitted?: boolean
 }
 
-/** From the partition 0. */
+/** From partition 0. */
 export function fetchFrom(
   connection: Connection,
   topic: string,
@@ -108,8 +108,8 @@ export function fetchFrom(
     lastFetchedEpoch: -1,
     partitionMaxBytes: options.partitionMaxBytes ?? maxBytes,
   }
-  const wanted = [{ topicId, partitions: [partition] }]
-  return call(connection, 'fetch', version, waitMs, 1, maxBytes, isCommitted ? 1 : 0, 0, -1, wanted, [], '')
+  const requested = [{ topicId, partitions: [partition] }]
+  return call(connection, 'fetch', version, waitMs, 1, maxBytes, isCommitted ? 1 : 0, 0, -1, requested, [], '')
 }
 
 export const partitionOf = (fetched: fetchV17.FetchResponse) => fetched.responses[0]?.partitions[0]

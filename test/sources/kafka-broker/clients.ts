@@ -1,5 +1,4 @@
-// Clients that write texts to a topic and read them back: kafkajs, and the library that Penstock reads with. They know nothing
-// of each other and nothing of our broker, which is why they prove it.
+// Clients that write and read a topic: kafkajs, and the library of production code. They share no code with the fake broker.
 
 import { Consumer, ProduceAcks, Producer } from '@platformatic/kafka'
 import { CompressionTypes, Kafka, type KafkaConfig, logLevel, Partitioners } from 'kafkajs'
@@ -12,7 +11,7 @@ export function kafkajs(server: KafkaServer, listener: keyof KafkaListeners, mor
   return new Kafka({
     brokers: [server.listeners[listener]],
     logLevel: logLevel.NOTHING,
-    // A second unless told, which TLS may need on a busy machine; and nothing is tried again.
+    // Default: one second, which TLS may need on a busy machine. No retries.
     connectionTimeout: 20_000,
     retry: { retries: 0 },
     ...(needsTls ? { ssl: { ca: [server.ca], servername: 'localhost' } } : {}),
@@ -35,7 +34,7 @@ export async function writeByKafkajs(
   }
 }
 
-/** A consumer that fails stays down: the test is to hear of it, and nothing must be left that tries again. */
+/** A failed consumer does not restart: the test must see the failure, and nothing may keep retrying. */
 export const onceOnly = { retries: 0, restartOnFailure: async () => false }
 
 export async function readByKafkajs(kafka: Kafka, topic: string, count: number): Promise<(string | undefined)[]> {
@@ -96,7 +95,7 @@ export async function readByLibrary(server: KafkaServer, topic: string, count: n
 
 let madeTopics = 0
 
-/** A topic that no other test has. */
+/** A new topic for this test. */
 export async function newTopic(server: KafkaServer, partitions = 1): Promise<string> {
   const name = `topic-${++madeTopics}`
   await server.createTopic(name, partitions)

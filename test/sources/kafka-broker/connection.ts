@@ -1,5 +1,5 @@
-// One connection: requests are cut out of the stream and answered one after the other, as Kafka does. What is no request, or
-// comes before the login, ends it.
+// One connection: splits the stream into requests and answers them in order, as Kafka does. Invalid requests, and requests before the
+// login, end it.
 import type { Socket } from 'node:net'
 import type { Api, BrokerState, Client } from './api.ts'
 import { apiVersionsKey, findApi } from './apis.ts'
@@ -10,14 +10,14 @@ import { MalformedMessage, WireReader, WireWriter } from './wire.ts'
 
 const lengthSizeBytes = 4
 const longestRequestBytes = 104_857_600
-/** Nobody needs more to log in. */
+/** Size limit of requests before the login. */
 const longestLoginBytes = 524_288
 
 export interface Connection {
   socket: Socket
   client: Client
   broker: BrokerState
-  /** Called with what is the broker's own fault. */
+  /** Called with errors of the fake broker itself. */
   fail(error: unknown): void
 }
 
@@ -37,7 +37,7 @@ export function serve(connection: Connection): void {
     received = Buffer.concat([received, chunk])
     while (received.length >= lengthSizeBytes) {
       const sizeBytes = received.readInt32BE()
-      // Whoever speaks TLS or HTTP to a broker is found out here.
+      // Bytes of TLS or HTTP fail here.
       if (sizeBytes < 0 || sizeBytes > (client.user ? longestRequestBytes : longestLoginBytes)) {
         socket.destroy()
         return
@@ -49,7 +49,7 @@ export function serve(connection: Connection): void {
       work = work.then(() => answerNext(message))
     }
   })
-  // The client may go at any time; what that means is seen by 'close'.
+  // The client may disconnect at any time; 'close' handles it.
   socket.on('error', () => {})
 }
 
@@ -58,12 +58,12 @@ async function answer(connection: Connection, message: Buffer): Promise<void> {
   if (client.sasl?.isBare && !client.user) return answerBare(connection, message)
   const header = readHeader(message)
   const api = findApi(header.key)
-  if (!api || (!client.user && !api.isOpen)) throw new MalformedMessage('a request that is not for now')
+  if (!api || (!client.user && !api.isOpen)) throw new MalformedMessage('a request that is not allowed now')
   if (header.version >= api.firstVersion && header.version <= api.lastVersion) {
     return answerRequest(connection, api, header)
   }
   if (api.key !== apiVersionsKey) throw new MalformedMessage('a version that was not offered')
-  // The first request of a client that is newer than the broker: told in the oldest version, which everybody reads.
+  // The ApiVersions request of a newer client: answered in version 0, which all clients understand.
   const response = new WireWriter(false).int16(errorCode.UNSUPPORTED_VERSION)
   response.array([api], ({ key, firstVersion, lastVersion }) =>
     response.int16(key).int16(firstVersion).int16(lastVersion),
@@ -75,7 +75,7 @@ interface Header {
   key: number
   version: number
   correlationId: number
-  /** What follows the part that every header has. */
+  /** The part after the common request header. */
   rest: Buffer
 }
 
@@ -93,7 +93,7 @@ async function answerRequest(connection: Connection, api: Api, header: Header): 
   const request = new WireReader(header.rest, isFlexible)
   request.tags()
   const response = new WireWriter(isFlexible)
-  // The tagged fields of the header; a client that does not know the broker yet could not read them.
+  // Tagged fields of the response header. ApiVersions has none, so that unknown clients can parse it.
   if (api.key !== apiVersionsKey) response.tags()
   const outcome = await api.answer({ version, request, response, client, user: client.user ?? anonymous, broker })
   if (!request.isAtEnd()) throw new MalformedMessage('a request that is longer than it should be')
@@ -101,7 +101,7 @@ async function answerRequest(connection: Connection, api: Api, header: Header): 
   if (outcome === 'response, then close') socket.end()
 }
 
-/** Without headers, and without a word about what went wrong. */
+/** SASL without Kafka headers, and without error messages. */
 async function answerBare({ socket, client }: Connection, message: Buffer): Promise<void> {
   if (!client.sasl?.exchange) throw new MalformedMessage('no login is under way')
   const { user, message: answered } = await client.sasl.exchange(message)

@@ -1,5 +1,5 @@
-// The checksum of record batches: CRC-32C (Castagnoli), which node:zlib does not have. Not the client library's: a broker that
-// checks with the code under test would share its mistakes.
+// CRC-32C (Castagnoli), the checksum of record batches, which node:zlib does not have. Not from the client library: the broker must
+// not share the bugs of the code under test.
 
 const reversedPolynomial = 0x82f63b78
 

@@ -1,4 +1,4 @@
-/** The errors of Kafka that this broker answers with, by their names in the protocol. */
+/** Kafka error codes that the fake broker uses, by their protocol names. */
 export const errorCode = {
   NONE: 0,
   OFFSET_OUT_OF_RANGE: 1,

@@ -1,20 +1,20 @@
-// Reading records, with the limits and the patience that the client asks for.
+// Fetch: reads records, with the limits and the wait time of the request.
 import type { Api, BrokerState, Exchange } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import type { AbortedTransaction, PartitionLog } from './partition-log.ts'
 import type { Topic } from './topics.ts'
 
-interface WantedPartition {
+interface RequestedPartition {
   index: number
   offset: number
   maxBytes: number
 }
 
-interface WantedTopic {
-  /** By name up to version 12, then by id. */
+interface RequestedTopic {
+  /** Name up to version 12, id since version 13. */
   name: string
   id: string
-  partitions: WantedPartition[]
+  partitions: RequestedPartition[]
 }
 
 interface FetchRequest {
@@ -23,7 +23,7 @@ interface FetchRequest {
   maxBytes: number
   isCommitted: boolean
   sessionId: number
-  topics: WantedTopic[]
+  topics: RequestedTopic[]
 }
 
 interface FetchedPartition {
@@ -54,10 +54,10 @@ export const fetch: Api = {
   lastVersion: 17,
   flexibleFrom: 12,
   async answer(exchange) {
-    const wanted = readRequest(exchange)
-    // Without sessions, as a broker that has no room for one more: every fetch names all its partitions.
-    const isUnknownSession = wanted.sessionId !== 0
-    writeResponse(exchange, wanted, isUnknownSession ? [] : await fetchPatiently(exchange, wanted))
+    const requested = readRequest(exchange)
+    // No fetch sessions, as a broker without free session slots: every fetch names all its partitions.
+    const isUnknownSession = requested.sessionId !== 0
+    writeResponse(exchange, requested, isUnknownSession ? [] : await fetchOrWait(exchange, requested))
     return undefined
   },
 }
@@ -71,7 +71,7 @@ function readRequest({ version, request }: Exchange): FetchRequest {
   const readTopic = () => (version >= 13 ? { name: '', id: request.uuid() } : { name: request.string(), id: '' })
   const topics = request.structures(() => ({
     ...readTopic(),
-    partitions: request.structures((): WantedPartition => {
+    partitions: request.structures((): RequestedPartition => {
       const index = request.int32()
       if (version >= 9) request.int32()
       const offset = request.safeInt64()
@@ -91,29 +91,29 @@ function readRequest({ version, request }: Exchange): FetchRequest {
   return { ...limits, isCommitted, sessionId, topics }
 }
 
-async function fetchPatiently({ client, user, broker }: Exchange, wanted: FetchRequest): Promise<FetchedTopic[]> {
-  const deadlineMs = performance.now() + wanted.waitMs
+async function fetchOrWait({ client, user, broker }: Exchange, requested: FetchRequest): Promise<FetchedTopic[]> {
+  const deadlineMs = performance.now() + requested.waitMs
   for (;;) {
-    const fetched = fetchOnce(broker, wanted, user.permissions.readTopics)
+    const fetched = fetchOnce(broker, requested, user.permissions.readTopics)
     const leftMs = deadlineMs - performance.now()
-    const isEnough = fetched.hasError || fetched.sizeBytes >= wanted.minBytes
+    const isEnough = fetched.hasError || fetched.sizeBytes >= requested.minBytes
     if (isEnough || leftMs <= 0 || client.signal.aborted) return fetched.topics
     await broker.topics.waitForChange(leftMs, client.signal)
   }
 }
 
-function fetchOnce(broker: BrokerState, wanted: FetchRequest, mayRead: boolean): Fetched {
+function fetchOnce(broker: BrokerState, requested: FetchRequest, mayRead: boolean): Fetched {
   const fetched: Fetched = { topics: [], sizeBytes: 0, hasError: false }
-  for (const { name, id, partitions } of wanted.topics) {
+  for (const { name, id, partitions } of requested.topics) {
     const topic = id ? broker.topics.findById(id) : broker.topics.find(name)
     const topicError = problemOf(topic, id, mayRead)
     fetched.topics.push({
       name,
       id,
       partitions: partitions.map((partition) => {
-        const leftBytes = wanted.maxBytes - fetched.sizeBytes
+        const leftBytes = requested.maxBytes - fetched.sizeBytes
         const log = topic?.partitions[partition.index]
-        const limits = { isCommitted: wanted.isCommitted, maxBytes: Math.min(leftBytes, partition.maxBytes) }
+        const limits = { isCommitted: requested.isCommitted, maxBytes: Math.min(leftBytes, partition.maxBytes) }
         const mustGiveOne = fetched.sizeBytes === 0
         const given =
           topicError || !log
@@ -140,7 +140,7 @@ function failed(index: number, error: number): FetchedPartition {
 
 function readLog(
   log: PartitionLog,
-  { index, offset }: WantedPartition,
+  { index, offset }: RequestedPartition,
   { isCommitted, maxBytes, mustGiveOne }: { isCommitted: boolean; maxBytes: number; mustGiveOne: boolean },
 ): FetchedPartition {
   if (!log.isInRange(offset)) return failed(index, errorCode.OFFSET_OUT_OF_RANGE)
@@ -157,10 +157,10 @@ function readLog(
   }
 }
 
-function writeResponse({ version, response }: Exchange, wanted: FetchRequest, topics: FetchedTopic[]): void {
+function writeResponse({ version, response }: Exchange, requested: FetchRequest, topics: FetchedTopic[]): void {
   response.int32(0)
   if (version >= 7) {
-    response.int16(wanted.sessionId === 0 ? errorCode.NONE : errorCode.FETCH_SESSION_ID_NOT_FOUND).int32(0)
+    response.int16(requested.sessionId === 0 ? errorCode.NONE : errorCode.FETCH_SESSION_ID_NOT_FOUND).int32(0)
   }
   response.structures(topics, ({ name, id, partitions }) => {
     if (version >= 13) response.uuid(id)
@@ -169,7 +169,7 @@ function writeResponse({ version, response }: Exchange, wanted: FetchRequest, to
       response.int32(partition.index).int16(partition.error)
       response.int64(partition.highWatermark).int64(partition.lastStableOffset)
       if (version >= 5) response.int64(partition.startOffset)
-      response.structures(wanted.isCommitted ? partition.aborted : null, ({ producerId, firstOffset }) =>
+      response.structures(requested.isCommitted ? partition.aborted : null, ({ producerId, firstOffset }) =>
         response.int64(producerId).int64(firstOffset),
       )
       if (version >= 11) response.int32(-1)

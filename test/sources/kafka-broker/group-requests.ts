@@ -1,4 +1,4 @@
-// Requests of the members of a consumer group.
+// APIs for members of a consumer group.
 import type { Api, Exchange } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import type { Joined, JoinRequest } from './groups.ts'
@@ -13,11 +13,11 @@ export const joinGroup: Api = {
   async answer(exchange) {
     const { request, user, broker } = exchange
     const groupId = request.string()
-    const wanted = readJoin(exchange)
+    const requested = readJoin(exchange)
     const nothing = { generation: -1, protocolType: null, protocol: null, leaderId: '', members: [] }
     const joined = user.permissions.useGroups
-      ? await broker.groups.findOrMake(groupId).join(wanted)
-      : { ...refused, ...nothing, memberId: wanted.memberId }
+      ? await broker.groups.findOrMake(groupId).join(requested)
+      : { ...refused, ...nothing, memberId: requested.memberId }
     writeJoined(exchange, joined)
     return undefined
   },

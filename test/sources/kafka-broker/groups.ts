@@ -1,4 +1,4 @@
-// Consumer groups: the offsets that they committed, and their members, who agree on who reads what each time one comes or goes.
+// Consumer groups: committed offsets, and members that rebalance when one joins or leaves.
 import { randomUUID } from 'node:crypto'
 import { errorCode } from './error-codes.ts'
 
@@ -14,7 +14,7 @@ export interface JoinRequest {
   rebalanceTimeoutMs: number
   protocolType: string
   protocols: Protocol[]
-  /** A new member is first given its id, and has to come again with it. */
+  /** A new member gets its id first and must join again with it. */
   mustKnowId: boolean
 }
 
@@ -90,17 +90,17 @@ export class Group {
     )
   }
 
-  /** Waits for every member to come again; who does not come in time is out. */
+  /** Waits until every member has joined again; members that exceed the rebalance timeout are removed. */
   #rebalance(): void {
     const members = [...this.#members.values()]
     if (this.#state !== 'joining') {
       this.#state = 'joining'
       for (const member of members) this.#answerSync(member, errorCode.REBALANCE_IN_PROGRESS)
-      const patienceMs = Math.max(0, ...members.map(({ request }) => request.rebalanceTimeoutMs))
+      const timeoutMs = Math.max(0, ...members.map(({ request }) => request.rebalanceTimeoutMs))
       this.#rebalanceTimer = setTimeout(() => {
         for (const member of members) if (!member.answerJoin) this.#forget(member)
         this.#begin()
-      }, patienceMs)
+      }, timeoutMs)
     }
     if (members.every((member) => member.answerJoin)) this.#begin()
   }
@@ -184,14 +184,14 @@ export class Group {
     return errorCode.NONE
   }
 
-  /** Whether somebody who says to be this member may act for the group. */
+  /** Checks member id and generation. */
   check(memberId: string, generation: number): number {
     if (!this.#members.has(memberId)) return errorCode.UNKNOWN_MEMBER_ID
     if (this.#state === 'joining') return errorCode.REBALANCE_IN_PROGRESS
     return generation === this.#generation ? errorCode.NONE : errorCode.ILLEGAL_GENERATION
   }
 
-  /** A reader that is no member may commit as long as nobody is. */
+  /** A client that is no member may commit while the group has no members. */
   mayCommit(memberId: string, generation: number): number {
     const isOutsider = memberId === '' && generation < 0
     return isOutsider && this.#members.size === 0 ? errorCode.NONE : this.check(memberId, generation)

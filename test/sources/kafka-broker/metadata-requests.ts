@@ -1,4 +1,4 @@
-// What the broker says of itself: the versions it speaks, where it is, and which topics it has.
+// APIs that describe the broker: ApiVersions, Metadata and FindCoordinator.
 import { type Api, brokerId, clusterId, type Exchange } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import { leaderEpoch, type PartitionLog } from './partition-log.ts'
@@ -7,9 +7,9 @@ import type { KafkaUser } from './users.ts'
 
 const zeroUuid = '00000000-0000-0000-0000-000000000000'
 
-/** The client did not ask for it. */
+/** Value of authorized operations when the client did not request them. */
 const notAsked = -(2 ** 31)
-/** The bits of Kafka's operations on a topic or on the cluster. */
+/** Bits of Kafka operations on topics and on the cluster. */
 const operationBit = { read: 1 << 3, write: 1 << 4, describe: 1 << 8 }
 
 export function makeApiVersions(listApis: () => readonly Api[]): Api {
@@ -36,12 +36,12 @@ export function makeApiVersions(listApis: () => readonly Api[]): Api {
   }
 }
 
-interface WantedTopic {
+interface RequestedTopic {
   id: string | null
   name: string | null
 }
 
-interface DescribedTopic extends WantedTopic {
+interface DescribedTopic extends RequestedTopic {
   error: number
   partitions: PartitionLog[]
 }
@@ -53,10 +53,10 @@ export const metadata: Api = {
   flexibleFrom: 9,
   answer(exchange) {
     const { version, request, response, client, user, broker } = exchange
-    const wanted = readWantedTopics(exchange)
+    const requested = readRequestedTopics(exchange)
     if (version >= 4) request.boolean()
-    const wantsClusterOperations = version >= 8 && version <= 10 && request.boolean()
-    const wantsTopicOperations = version >= 8 && request.boolean()
+    const includesClusterOperations = version >= 8 && version <= 10 && request.boolean()
+    const includesTopicOperations = version >= 8 && request.boolean()
     request.tags()
 
     if (version >= 3) response.int32(0)
@@ -66,33 +66,33 @@ export const metadata: Api = {
     })
     if (version >= 2) response.string(clusterId)
     if (version >= 1) response.int32(brokerId)
-    response.structures(describeTopics(exchange, wanted), (topic) => {
+    response.structures(describeTopics(exchange, requested), (topic) => {
       response.int16(topic.error).string(topic.name ?? (version >= 12 ? null : ''))
       if (version >= 10) response.uuid(topic.id)
       if (version >= 1) response.boolean(false)
       response.structures([...topic.partitions.keys()], (index) => writePartition(exchange, index))
-      if (version >= 8) response.int32(wantsTopicOperations && !topic.error ? topicOperations(user) : notAsked)
+      if (version >= 8) response.int32(includesTopicOperations && !topic.error ? topicOperations(user) : notAsked)
     })
-    if (version >= 8 && version <= 10) response.int32(wantsClusterOperations ? operationBit.describe : notAsked)
+    if (version >= 8 && version <= 10) response.int32(includesClusterOperations ? operationBit.describe : notAsked)
     response.tags()
     return undefined
   },
 }
 
-/** Null stands for all topics. */
-function readWantedTopics({ version, request }: Exchange): WantedTopic[] | null {
-  const wanted = request.nullableStructures((): WantedTopic => {
+/** Null: all topics. */
+function readRequestedTopics({ version, request }: Exchange): RequestedTopic[] | null {
+  const requested = request.nullableStructures((): RequestedTopic => {
     const id = version >= 10 ? request.uuid() : zeroUuid
     return { id: id === zeroUuid ? null : id, name: request.nullableString() }
   })
-  return version === 0 && wanted?.length === 0 ? null : wanted
+  return version === 0 && requested?.length === 0 ? null : requested
 }
 
-function describeTopics({ user, broker }: Exchange, wanted: WantedTopic[] | null): DescribedTopic[] {
+function describeTopics({ user, broker }: Exchange, requested: RequestedTopic[] | null): DescribedTopic[] {
   const { describeTopics: mayDescribe } = user.permissions
   const found = (topic: Topic): DescribedTopic => ({ ...topic, error: errorCode.NONE })
-  if (!wanted) return mayDescribe ? broker.topics.list().map(found) : []
-  return wanted.map(({ id, name }) => {
+  if (!requested) return mayDescribe ? broker.topics.list().map(found) : []
+  return requested.map(({ id, name }) => {
     const topic = id === null ? broker.topics.find(name ?? '') : broker.topics.findById(id)
     if (mayDescribe && topic) return found(topic)
     return { id, name, partitions: [], error: problemOf(id, name, mayDescribe) }
@@ -134,7 +134,7 @@ export const findCoordinator: Api = {
 
     const isAllowed = !isGroup || user.permissions.useGroups
     const error = isAllowed ? errorCode.NONE : errorCode.GROUP_AUTHORIZATION_FAILED
-    const writePlace = () => {
+    const writeEndpoint = () => {
       response.int32(isAllowed ? brokerId : -1)
       response.string(isAllowed ? broker.advertisedHost : '').int32(isAllowed ? client.port : -1)
     }
@@ -142,11 +142,11 @@ export const findCoordinator: Api = {
     if (version <= 3) {
       response.int16(error)
       if (version >= 1) response.string(null)
-      writePlace()
+      writeEndpoint()
     } else {
       response.structures(keys, (key) => {
         response.string(key)
-        writePlace()
+        writeEndpoint()
         response.int16(error).string(null)
       })
     }

@@ -1,4 +1,4 @@
-// The offsets that a consumer group commits, and asks for when it comes again.
+// OffsetCommit and OffsetFetch.
 import type { Api, Exchange } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import type { Group } from './groups.ts'
@@ -44,9 +44,9 @@ export const offsetCommit: Api = {
   },
 }
 
-interface WantedGroup {
+interface RequestedGroup {
   id: string
-  /** Null stands for everything that was committed. */
+  /** Null: all committed offsets. */
   topics: { name: string; partitions: number[] }[] | null
 }
 
@@ -57,32 +57,32 @@ export const offsetFetch: Api = {
   flexibleFrom: 6,
   answer(exchange) {
     const { version, request, response, user, broker } = exchange
-    const wanted = readWantedGroups(exchange)
+    const requested = readRequestedGroups(exchange)
     if (version >= 7) request.boolean()
     request.tags()
 
     const error = user.permissions.useGroups ? errorCode.NONE : errorCode.GROUP_AUTHORIZATION_FAILED
     if (version >= 3) response.int32(0)
-    const writeGroup = ({ id, topics }: WantedGroup) => {
+    const writeGroup = ({ id, topics }: RequestedGroup) => {
       const group = broker.groups.find(id)
-      const asked = topics ?? (group ? committedBy(group) : [])
-      writeOffsets(exchange, error && version >= 2 ? [] : asked, group)
+      const selected = topics ?? (group ? committedBy(group) : [])
+      writeOffsets(exchange, error && version >= 2 ? [] : selected, group)
       if (version >= 2) response.int16(error)
     }
     if (version >= 8) {
-      response.structures(wanted, (each) => {
+      response.structures(requested, (each) => {
         response.string(each.id)
         writeGroup(each)
       })
     } else {
-      for (const each of wanted) writeGroup(each)
+      for (const each of requested) writeGroup(each)
     }
     response.tags()
     return undefined
   },
 }
 
-function readWantedGroups({ version, request }: Exchange): WantedGroup[] {
+function readRequestedGroups({ version, request }: Exchange): RequestedGroup[] {
   const readTopics = () =>
     request.nullableStructures(() => ({
       name: request.string(),
@@ -101,8 +101,8 @@ function readWantedGroups({ version, request }: Exchange): WantedGroup[] {
 
 function committedBy(group: Group): { name: string; partitions: number[] }[] {
   const topics = new Map<string, number[]>()
-  for (const place of group.offsets.keys()) {
-    const [name = '', partition] = place.split('/')
+  for (const key of group.offsets.keys()) {
+    const [name = '', partition] = key.split('/')
     topics.set(name, [...(topics.get(name) ?? []), Number(partition)])
   }
   return [...topics].map(([name, partitions]) => ({ name, partitions }))

@@ -1,9 +1,8 @@
-// The records of one partition: batches in order, each at its offset, and which of them belong to transactions that are open
-// or were aborted.
+// The log of one partition: batches in offset order, and its open and aborted transactions.
 import { errorCode } from './error-codes.ts'
-import { buildMarker, placeBatch, type RecordBatch, timestampsOf } from './record-batch.ts'
+import { buildMarker, type RecordBatch, setOffset, timestampsOf } from './record-batch.ts'
 
-/** There is one broker, and it never loses its lead. */
+/** There is one broker, which always stays leader. */
 export const leaderEpoch = 0
 
 interface StoredBatch extends RecordBatch {
@@ -14,7 +13,7 @@ interface StoredBatch extends RecordBatch {
 export interface AbortedTransaction {
   producerId: bigint
   firstOffset: number
-  /** Of the marker that ends it. */
+  /** Offset of the marker that ends it. */
   lastOffset: number
 }
 
@@ -25,7 +24,7 @@ export interface Slice {
   aborted: AbortedTransaction[]
 }
 
-/** As many of a producer's latest batches are known again when they are sent once more. */
+/** The latest batches of a producer that are recognised when they are repeated. */
 const rememberedBatches = 5
 
 export class PartitionLog {
@@ -36,7 +35,7 @@ export class PartitionLog {
   startOffset = 0
   endOffset = 0
 
-  /** Everything before it belongs to transactions that have ended. */
+  /** Last stable offset. */
   get lastStableOffset(): number {
     return Math.min(this.endOffset, ...this.#openTransactions.values())
   }
@@ -53,7 +52,7 @@ export class PartitionLog {
 
   #store(batch: RecordBatch): StoredBatch {
     const baseOffset = this.endOffset
-    placeBatch(batch, baseOffset, leaderEpoch)
+    setOffset(batch, baseOffset, leaderEpoch)
     const stored = { ...batch, baseOffset, lastOffset: baseOffset + batch.lastOffsetDelta }
     this.#batches.push(stored)
     this.endOffset = stored.lastOffset + 1
@@ -64,7 +63,7 @@ export class PartitionLog {
     return stored
   }
 
-  /** An idempotent producer repeats what was not acknowledged: a repetition is not stored, and a gap is refused. */
+  /** An idempotent producer repeats unacknowledged batches: a repeated batch is not stored, and a gap is rejected. */
   #sentBefore(batch: RecordBatch): Appended | undefined {
     const latest = this.#latestOf.get(batch.producerId) ?? []
     const last = latest.at(-1)
@@ -100,22 +99,22 @@ export class PartitionLog {
   }
 
   /**
-   * Whole batches from the one that has the offset, except that the last one may be cut off, as by a real broker, which hands
-   * out a piece of its file. The first one is never cut off: it comes whole, if it `mustGiveOne`, or not at all.
+   * Returns batches from the one with the offset on. The last one may be truncated, as by a real broker, which sends a range of its
+   * file. The first one is complete if `mustGiveOne`, and otherwise left out if it exceeds the limit.
    */
   read(offset: number, beforeOffset: number, maxBytes: number, mustGiveOne: boolean): Slice {
     const found = this.#batches.filter((batch) => batch.lastOffset >= offset && batch.baseOffset < beforeOffset)
     const firstSizeBytes = found[0]?.bytes.length ?? 0
     if (firstSizeBytes > maxBytes && !mustGiveOne) return { bytes: Buffer.alloc(0), aborted: [] }
-    const wantedBytes = Math.max(maxBytes, firstSizeBytes)
+    const limitBytes = Math.max(maxBytes, firstSizeBytes)
     const taken: StoredBatch[] = []
     let sizeBytes = 0
     for (const batch of found) {
-      if (sizeBytes >= wantedBytes) break
+      if (sizeBytes >= limitBytes) break
       taken.push(batch)
       sizeBytes += batch.bytes.length
     }
-    const bytes = Buffer.concat(taken.map((batch) => batch.bytes)).subarray(0, wantedBytes)
+    const bytes = Buffer.concat(taken.map((batch) => batch.bytes)).subarray(0, limitBytes)
     const lastOffset = taken.at(-1)?.lastOffset ?? -1
     return {
       bytes,
@@ -123,7 +122,7 @@ export class PartitionLog {
     }
   }
 
-  /** The first record that is not older. */
+  /** The first record with this timestamp or a later one. */
   findByTimestamp(timestampMs: number): { offset: number; timestampMs: number } | undefined {
     for (const batch of this.#batches) {
       if (batch.maxTimestampMs < timestampMs) continue
@@ -144,13 +143,13 @@ export class PartitionLog {
       .filter(({ offset }) => offset >= this.startOffset)
   }
 
-  /** As compaction does when all keys in between have newer records: the offsets remain, and nothing has them. */
+  /** Like compaction that removes all records of these batches: their offsets have no records. */
   compact(firstOffset: number, beforeOffset: number): void {
     const isGone = ({ baseOffset, lastOffset }: StoredBatch) => baseOffset >= firstOffset && lastOffset < beforeOffset
     this.#batches.splice(0, this.#batches.length, ...this.#batches.filter((batch) => !isGone(batch)))
   }
 
-  /** As an election of a leader that lacks records does. Batches are lost whole. */
+  /** Like an unclean leader election: removes whole batches at the end. */
   truncate(offset: number): void {
     const kept = this.#batches.filter(({ lastOffset }) => lastOffset < offset)
     this.#batches.splice(0, this.#batches.length, ...kept)
@@ -158,7 +157,7 @@ export class PartitionLog {
     this.endOffset = Math.max(this.startOffset, (kept.at(-1)?.lastOffset ?? -1) + 1)
   }
 
-  /** As retention does. Batches that still have a record are kept whole. */
+  /** Like retention: removes batches whose records are all before the offset. */
   deleteBefore(offset: number): void {
     this.startOffset = Math.max(this.startOffset, offset)
     const kept = this.#batches.findIndex((batch) => batch.lastOffset >= this.startOffset)

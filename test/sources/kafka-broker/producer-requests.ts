@@ -1,4 +1,4 @@
-// Requests of idempotent and transactional producers, beside the records themselves.
+// APIs of idempotent and transactional producers, except Produce.
 import type { Api } from './api.ts'
 import { errorCode } from './error-codes.ts'
 
@@ -39,9 +39,9 @@ export const addPartitionsToTransaction: Api = {
     }))
     request.tags()
 
-    const places = topics.flatMap(({ name, partitions }) => partitions.map((index) => `${name}/${index}`))
+    const partitions = topics.flatMap(({ name, partitions }) => partitions.map((index) => `${name}/${index}`))
     const error = user.permissions.writeTopics
-      ? broker.transactions.join(transactionalId, producer, places)
+      ? broker.transactions.join(transactionalId, producer, partitions)
       : errorCode.TOPIC_AUTHORIZATION_FAILED
     response.int32(0)
     response.structures(topics, ({ name, partitions }) => {

@@ -1,5 +1,5 @@
-// Batches of records (format 2), which a broker stores and hands out as the producer wrote them: it sets their offset, and
-// looks into the records only to find one by its time.
+// Record batches (format 2). The broker stores them as the producer wrote them, sets their offset, and parses records only to find
+// one by its timestamp.
 import { gunzipSync, gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '@platformatic/kafka'
 import type { KafkaCompression, KafkaRecord } from '../kafka-server.ts'
@@ -14,9 +14,9 @@ export interface RecordBatch {
   maxTimestampMs: number
   compression: KafkaCompression
   isTransactional: boolean
-  /** Ends a transaction; has no records of a user. */
+  /** Ends a transaction; contains no records of a user. */
   isControl: boolean
-  /** -1 for a producer that is not idempotent. */
+  /** -1: the producer is not idempotent. */
   producerId: bigint
   producerEpoch: number
   baseSequence: number
@@ -29,7 +29,7 @@ interface BatchProducer {
 }
 
 const headerSizeBytes = 61
-/** The length of a batch counts from here. */
+/** The batch length counts from here. */
 const lengthEnd = 12
 const checksumStart = 17
 const checksummedStart = 21
@@ -53,7 +53,7 @@ const codecs: Record<KafkaCompression, { compress(bytes: Buffer): Buffer; decomp
   zstd: { compress: (bytes) => zstdCompressSync(bytes), decompress: (bytes) => zstdDecompressSync(bytes) },
 }
 
-/** An older format, which brokers of today refuse. */
+/** An older format, which current brokers reject. */
 export class UnsupportedFormat extends Error {}
 
 export function parseBatches(bytes: Buffer): RecordBatch[] {
@@ -63,7 +63,7 @@ export function parseBatches(bytes: Buffer): RecordBatch[] {
     if (bytes.readInt8(start + 16) !== magic) throw new UnsupportedFormat()
     const end = start + lengthEnd + bytes.readInt32BE(start + 8)
     if (end < start + headerSizeBytes || end > bytes.length) throw new MalformedMessage('a batch of a wrong length')
-    // A copy: what is stored must not change, and must not keep the whole request in memory.
+    // A copy: it must not change, and must not keep the whole request in memory.
     batches.push(parseBatch(Buffer.from(bytes.subarray(start, end))))
     start = end
   }
@@ -95,12 +95,12 @@ function parseBatch(bytes: Buffer): RecordBatch {
 }
 
 /** Not covered by the checksum, so that the broker can set it. */
-export function placeBatch(batch: RecordBatch, baseOffset: number, leaderEpoch: number): void {
+export function setOffset(batch: RecordBatch, baseOffset: number, leaderEpoch: number): void {
   batch.bytes.writeBigInt64BE(BigInt(baseOffset))
   batch.bytes.writeInt32BE(leaderEpoch, lengthEnd)
 }
 
-/** When each record was made, by its place in the batch. */
+/** Timestamps of the records, by index. */
 export function timestampsOf(batch: RecordBatch): { offsetDelta: number; timestampMs: number }[] {
   const records = new WireReader(codecs[batch.compression].decompress(batch.bytes.subarray(headerSizeBytes)), false)
   return Array.from({ length: batch.recordCount }, () => {
@@ -131,7 +131,7 @@ export function buildBatch(records: Omit<KafkaRecord, 'partition'>[], compressio
   })
 }
 
-/** What the coordinator of transactions writes into each partition at the end of one. */
+/** Transaction marker, which the transaction coordinator writes to each partition. */
 export function buildMarker(producer: { producerId: bigint; producerEpoch: number }, isCommit: boolean): RecordBatch {
   const nowMs = Date.now()
   const key = new WireWriter(false).int16(0).int16(isCommit ? 1 : 0)

@@ -1,11 +1,11 @@
-// Requests about the records of partitions: where they begin and end, writing them, and deleting the oldest.
+// ListOffsets, Produce and DeleteRecords.
 import type { Api, BrokerState } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import { type Appended, leaderEpoch, type PartitionLog } from './partition-log.ts'
 import { parseBatches, type RecordBatch, UnsupportedFormat } from './record-batch.ts'
 import { MalformedMessage } from './wire.ts'
 
-/** The log of the partition, or the error that stands in its place. */
+/** The log of the partition, or an error code. */
 export function findLog(
   broker: BrokerState,
   topic: string,
@@ -16,7 +16,7 @@ export function findLog(
   return broker.topics.find(topic)?.partitions[partition] ?? errorCode.UNKNOWN_TOPIC_OR_PARTITION
 }
 
-/** In place of a time, in a question for an offset. */
+/** Special timestamps of ListOffsets. */
 const latest = -1
 const earliest = -2
 const newest = -3
@@ -112,23 +112,28 @@ export const produce: Api = {
   },
 }
 
-interface Place {
+interface PartitionTarget {
   log: PartitionLog
   name: string
   index: number
 }
 
-function append(broker: BrokerState, place: Place, records: Buffer, transactionalId: string | null): Appended {
+function append(
+  broker: BrokerState,
+  target: PartitionTarget,
+  records: Buffer,
+  transactionalId: string | null,
+): Appended {
   const batches = parseOrError(records)
   if (typeof batches === 'number') return { error: batches, baseOffset: -1 }
   const [batch, ...more] = batches
-  // Since the format of today, a request brings one batch for each partition.
+  // With format 2, a request has one batch per partition.
   if (!batch || more.length > 0 || batch.isControl) return { error: errorCode.INVALID_RECORD, baseOffset: -1 }
   if (batch.isTransactional) {
-    const error = broker.transactions.mayWrite(transactionalId, batch, `${place.name}/${place.index}`)
+    const error = broker.transactions.mayWrite(transactionalId, batch, `${target.name}/${target.index}`)
     if (error) return { error, baseOffset: -1 }
   }
-  return place.log.append(batch)
+  return target.log.append(batch)
 }
 
 function parseOrError(records: Buffer): RecordBatch[] | number {
@@ -170,8 +175,8 @@ export const deleteRecords: Api = {
 }
 
 function deleteBefore(log: PartitionLog, offset: number): number {
-  const wanted = offset === -1 ? log.endOffset : offset
-  if (wanted < 0 || wanted > log.endOffset) return errorCode.OFFSET_OUT_OF_RANGE
-  log.deleteBefore(wanted)
+  const requested = offset === -1 ? log.endOffset : offset
+  if (requested < 0 || requested > log.endOffset) return errorCode.OFFSET_OUT_OF_RANGE
+  log.deleteBefore(requested)
   return errorCode.NONE
 }

@@ -1,4 +1,4 @@
-// Logging in within Kafka's own requests. Whoever fails is told why, and is then cut off.
+// SaslHandshake and SaslAuthenticate. A failed login gets an error message, then the connection closes.
 import type { Api, Exchange, Outcome } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import { LoginRefused, mechanisms } from './sasl.ts'
@@ -24,7 +24,7 @@ export const saslHandshake: Api = {
 
 function refuseHandshake(response: Exchange['response'], error: number, offered: string[]): Outcome {
   response.int16(error).array(offered, (name) => response.string(name))
-  // On a listener without login the connection stays: there, the handshake is a request like any other.
+  // Listeners without SASL keep the connection: there, the handshake is an ordinary request.
   return error === errorCode.UNSUPPORTED_SASL_MECHANISM ? 'response, then close' : undefined
 }
 
@@ -40,7 +40,7 @@ export const saslAuthenticate: Api = {
 
     const write = (error: number, text: string | null, answer: Buffer) => {
       response.int16(error).string(text).bytes(answer)
-      // The login never ends by itself.
+      // The session lifetime is unlimited.
       if (version >= 1) response.int64(0)
       response.tags()
     }

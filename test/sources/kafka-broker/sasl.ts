@@ -1,13 +1,13 @@
-// The server's side of logging in: PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628), a message at a time.
+// Server side of SASL: PLAIN, SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628), one message at a time.
 import { createHash, createHmac, pbkdf2Sync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { allPermissions, type KafkaUser } from './users.ts'
 
-/** The client is not who it says it is, or does not say it well. */
+/** The credentials are wrong, or the message is malformed. */
 export class LoginRefused extends Error {}
 
 export type SaslAnswer = { message: Buffer; user?: KafkaUser }
 
-/** Takes the client's next message; an answer with a user ends it. Rejects with LoginRefused. */
+/** Takes the client's next message; a result with a user ends the login. Rejects with LoginRefused. */
 export type SaslExchange = (message: Buffer) => SaslAnswer | Promise<SaslAnswer>
 
 export interface SaslSettings {
@@ -15,11 +15,11 @@ export interface SaslSettings {
   acceptsToken(token: string): boolean | Promise<boolean>
 }
 
-/** How far a connection has come with its login. */
+/** Login state of a connection. */
 export interface SaslSession {
   settings: SaslSettings
   exchange?: SaslExchange
-  /** After a handshake of version 0: messages come bare, not within requests. */
+  /** After a handshake of version 0: SASL messages come without Kafka headers. */
   isBare: boolean
 }
 
@@ -58,7 +58,7 @@ function scram({ users }: SaslSettings, hash: string, sizeBytes: number): SaslEx
     const saltedPassword = pbkdf2Sync(user.password, salt, iterations, sizeBytes, hash)
     finish = (final) => {
       const [, withoutProof = '', proof = ''] = /^(.*),p=([^,]+)$/s.exec(final.toString()) ?? []
-      // Kafka asks no more of the nonce than its end: older clients of librdkafka repeat their own part of it.
+      // Like Kafka, checks only the end of the nonce: older librdkafka clients repeat their own part.
       const begin = `c=${Buffer.from(header).toString('base64')},r=`
       if (!withoutProof.startsWith(begin) || !withoutProof.endsWith(nonce)) throw new LoginRefused()
       const signed = `${bare},${serverFirst},${withoutProof}`
@@ -85,7 +85,7 @@ function oauthBearer({ acceptsToken }: SaslSettings): SaslExchange {
     if (await acceptsToken(token)) {
       return { message: Buffer.alloc(0), user: { username: 'token', password: '', permissions: allPermissions } }
     }
-    // The reason comes as a challenge; the client has to answer it before the login fails.
+    // The error is sent as a challenge, which the client must answer before the login fails.
     wasRefused = true
     return { message: Buffer.from(JSON.stringify({ status: 'invalid_token' })) }
   }

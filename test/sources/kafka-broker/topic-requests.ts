@@ -1,4 +1,4 @@
-// Requests that make topics, enlarge them and delete them.
+// CreateTopics, CreatePartitions and DeleteTopics.
 import type { Api, BrokerState, Exchange } from './api.ts'
 import { errorCode } from './error-codes.ts'
 import { isTopicName } from './topics.ts'
@@ -16,7 +16,7 @@ export const createTopics: Api = {
   lastVersion: 7,
   flexibleFrom: 5,
   answer({ version, request, response, user, broker }) {
-    const wanted = request.structures((): NewTopic => {
+    const requested = request.structures((): NewTopic => {
       const name = request.string()
       const partitions = request.int32()
       request.int16()
@@ -35,7 +35,7 @@ export const createTopics: Api = {
     request.tags()
 
     if (version >= 2) response.int32(0)
-    response.structures(wanted, (topic) => {
+    response.structures(requested, (topic) => {
       const error = problemOfNew(broker, topic, user.permissions.writeTopics)
       const created = error || isTrial ? undefined : broker.topics.create(topic.name, topic.partitions)
       response.string(topic.name)
@@ -63,7 +63,7 @@ export const createPartitions: Api = {
   lastVersion: 3,
   flexibleFrom: 2,
   answer({ request, response, user, broker }) {
-    const wanted = request.structures(() => {
+    const requested = request.structures(() => {
       const name = request.string()
       const partitions = request.int32()
       request.nullableStructures(() => request.array(() => request.int32()))
@@ -74,7 +74,7 @@ export const createPartitions: Api = {
     request.tags()
 
     response.int32(0)
-    response.structures(wanted, ({ name, partitions }) => {
+    response.structures(requested, ({ name, partitions }) => {
       const topic = broker.topics.find(name)
       let error: number = errorCode.NONE
       if (!user.permissions.writeTopics) error = errorCode.TOPIC_AUTHORIZATION_FAILED
@@ -95,12 +95,12 @@ export const deleteTopics: Api = {
   flexibleFrom: 4,
   answer(exchange) {
     const { version, request, response, user, broker } = exchange
-    const wanted = readUnwanted(exchange)
+    const requested = readTopicsToDelete(exchange)
     request.int32()
     request.tags()
 
     if (version >= 1) response.int32(0)
-    response.structures(wanted, ({ name, id }) => {
+    response.structures(requested, ({ name, id }) => {
       const topic = name === null ? broker.topics.findById(id) : broker.topics.find(name)
       const missing = name === null ? errorCode.UNKNOWN_TOPIC_ID : errorCode.UNKNOWN_TOPIC_OR_PARTITION
       let error: number = errorCode.NONE
@@ -117,7 +117,7 @@ export const deleteTopics: Api = {
   },
 }
 
-function readUnwanted({ version, request }: Exchange): { name: string | null; id: string }[] {
+function readTopicsToDelete({ version, request }: Exchange): { name: string | null; id: string }[] {
   if (version >= 6) return request.structures(() => ({ name: request.nullableString(), id: request.uuid() }))
   return request.array(() => ({ name: request.string(), id: '' }))
 }

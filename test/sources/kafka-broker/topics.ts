@@ -1,4 +1,4 @@
-// The topics of the broker, by name and by id, and who waits for records of any of them.
+// Topics of the broker, by name and by id, and fetches that wait for records.
 import { randomUUID } from 'node:crypto'
 import { PartitionLog } from './partition-log.ts'
 
@@ -44,7 +44,7 @@ export class Topics {
     this.changed()
   }
 
-  /** To be called after records were appended. */
+  /** Call after records were appended. */
   changed(): void {
     for (const wake of this.#waiting) wake()
   }

@@ -1,4 +1,4 @@
-// Producers with an id, and their transactions: which partitions one has written to, and how it ended.
+// Producer ids and transactions: the partitions written to, and the outcome.
 import type { BrokerState } from './api.ts'
 import { errorCode } from './error-codes.ts'
 
@@ -8,7 +8,7 @@ interface Producer {
 }
 
 interface TransactionalProducer extends Producer {
-  /** `topic/partition`; none when no transaction is open. */
+  /** `topic/partition`; empty while no transaction is open. */
   partitions: Set<string>
 }
 
@@ -16,7 +16,7 @@ export class Transactions {
   readonly #byTransactionalId = new Map<string, TransactionalProducer>()
   #lastProducerId = 1_000n
 
-  /** Gives an id. One that takes over a transactional id ends what its predecessor left open, and shuts it out. */
+  /** Assigns a producer id. A producer that takes over a transactional id aborts the open transaction and fences its predecessor. */
   begin(broker: BrokerState, transactionalId: string | null): Producer {
     if (transactionalId === null) return { producerId: ++this.#lastProducerId, producerEpoch: 0 }
     const predecessor = this.#byTransactionalId.get(transactionalId)
@@ -44,7 +44,7 @@ export class Transactions {
     return errorCode.NONE
   }
 
-  /** The error, if records of a transaction may not be written to the partition. */
+  /** Error code if the transaction may not write to the partition. */
   mayWrite(transactionalId: string | null, producer: Producer, partition: string): number {
     const found = this.#find(transactionalId ?? '', producer)
     if (typeof found === 'number') return found
@@ -58,8 +58,8 @@ export class Transactions {
   }
 
   #finish(broker: BrokerState, producer: TransactionalProducer, isCommit: boolean): void {
-    for (const place of producer.partitions) {
-      const [topic = '', partition] = place.split('/')
+    for (const key of producer.partitions) {
+      const [topic = '', partition] = key.split('/')
       broker.topics.find(topic)?.partitions[Number(partition)]?.endTransaction(producer, isCommit)
     }
     producer.partitions.clear()

@@ -1,8 +1,8 @@
-// Who may log in to the broker, and what for: the permissions that Kafka's access control lists give, for all topics alike.
+// Users of the broker and their permissions: like Kafka's access control lists, but for all topics alike.
 import type { Login } from '../kafka-server.ts'
 
 export interface Permissions {
-  /** See that a topic exists, its partitions and its offsets. */
+  /** Describe topics: their existence, partitions and offsets. */
   describeTopics: boolean
   readTopics: boolean
   writeTopics: boolean
@@ -27,5 +27,5 @@ export const noPermissions: Permissions = {
   useGroups: false,
 }
 
-/** Whoever comes by a listener that asks for no login. */
+/** The user of listeners without login. */
 export const anonymous: KafkaUser = { username: 'ANONYMOUS', password: '', permissions: allPermissions }

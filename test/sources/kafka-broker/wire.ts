@@ -1,7 +1,7 @@
-// The elements that Kafka's messages are made of. From its `flexible` version on, a message writes lengths as varints and ends
-// each structure with tagged fields; whoever reads or writes a message need not care which of the two it is.
+// Primitive types of the Kafka protocol. In flexible versions, lengths are varints and structures end with tagged fields; readers and
+// writers handle the difference.
 
-/** The bytes are not the message that they claim to be. */
+/** The bytes do not match the message format. */
 export class MalformedMessage extends Error {}
 
 export class WireReader {
@@ -41,7 +41,7 @@ export class WireReader {
     return this.#bytes.readBigInt64BE(this.#take(8))
   }
 
-  /** An offset, a time or a size: never so large that a number does not hold it. */
+  /** Offsets, timestamps and sizes, which are always safe integers. */
   safeInt64(): number {
     return Number(this.int64())
   }
@@ -55,7 +55,7 @@ export class WireReader {
     return Number(BigInt.asUintN(32, this.#varint(5)))
   }
 
-  /** Zigzag, as in records. */
+  /** Zigzag encoding, as in records. */
   varint(): number {
     return Number(this.varlong())
   }
@@ -110,7 +110,7 @@ export class WireReader {
     return present(this.nullableArray(readItem))
   }
 
-  /** An array of structures, each with its tagged fields. */
+  /** An array of structures, each with tagged fields. */
   nullableStructures<T>(readFields: () => T): T[] | null {
     return this.nullableArray(() => {
       const fields = readFields()
@@ -123,7 +123,7 @@ export class WireReader {
     return present(this.nullableStructures(readFields))
   }
 
-  /** Tagged fields are optional by design: none of them matters to a broker that is alone. */
+  /** Skipped: this broker needs no tagged fields. */
   tags(): void {
     if (!this.#isFlexible) return
     for (let left = this.unsignedVarint(); left > 0; left--) {
@@ -194,7 +194,7 @@ export class WireWriter {
     return this.#varint(BigInt(value))
   }
 
-  /** Zigzag, as in records. */
+  /** Zigzag encoding, as in records. */
   varint(value: bigint | number): this {
     const wide = BigInt(value)
     return this.#varint(BigInt.asUintN(64, (wide << 1n) ^ (wide >> 63n)))
@@ -231,7 +231,7 @@ export class WireWriter {
     return this
   }
 
-  /** An array of structures, each with its tagged fields. */
+  /** An array of structures, each with tagged fields. */
   structures<T>(items: readonly T[] | null, writeFields: (item: T) => void): this {
     return this.array(items, (item) => {
       writeFields(item)

@@ -1,0 +1,55 @@
+import { Type } from '../lib/schema.ts'
+import { operation } from '../operation/operation.ts'
+import { findProgress } from '../progress/metrics/store.ts'
+import { badRowExample, PipeBadRow } from '../progress/progress.ts'
+import { engineRead } from '../services/engine-access.ts'
+import { loadService } from '../services/store.ts'
+import { destinationTables, PipePath } from './pipe.ts'
+import { loadPipe } from './store.ts'
+
+const defaultLimit = 100
+
+export const listPipeErrors = operation({
+  id: 'listPipeErrors',
+  method: 'GET',
+  path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errors',
+  tag: 'data pipes',
+  summary: 'List rejected rows',
+  description:
+    'The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept ' +
+    'for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its ' +
+    'tables. Takes at most 10 seconds.',
+  access: 'developer',
+  stability: 'beta',
+  params: PipePath,
+  query: Type.Object(
+    {
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit, description: 'Most rows in the answer.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  result: Type.Array(PipeBadRow),
+  problems: ['engine_refuses', 'engine_unavailable'],
+  example: { summary: 'One rejected row', result: [badRowExample] },
+  prepare: {
+    isNeeded: () => true,
+    async run({ sql, vault, loadEngineReads }, { params, query }) {
+      const pipe = await loadPipe(sql, params)
+      const tables = destinationTables(pipe)
+      const progress = await findProgress(sql, params)
+      // Without rejected rows the engine is not asked.
+      if (!progress?.rowsRefused || tables.length === 0) return []
+      const { organizationId, serviceId } = params
+      const engine = engineRead(vault, await loadService(sql, organizationId, serviceId))
+      const { id: pipeId, destination } = pipe
+      const { database } = destination
+      const reads = await loadEngineReads()
+      return reads.badRows({ ...engine, database, tables, pipeId, limit: query.limit ?? defaultLimit })
+    },
+  },
+  async run(_context, { prepared }) {
+    return { result: prepared ?? [] }
+  },
+})

@@ -1,0 +1,105 @@
+// States of a pipe and the transitions by commands (docs/contract.md, section 10). Only commands and the runner change the state. A
+// command that takes time leads to a transitional state such as `Stopping`, which the runner ends.
+import { Problem } from '../lib/problem.ts'
+import { type Static, Type } from '../lib/schema.ts'
+
+export const PipeState = Type.Enum(
+  [
+    'Provisioning',
+    'Setup',
+    'Snapshot',
+    'Running',
+    'Modifying',
+    'Resync',
+    'Stopping',
+    'Stopped',
+    'Pausing',
+    'Paused',
+    'Completed',
+    'Degraded',
+    'Failed',
+    'InternalError',
+  ],
+  { description: 'What the pipe is doing now. Changed by commands and by events, not by an update.' },
+)
+export type PipeState = Static<typeof PipeState>
+
+export const PipeCommand = Type.Enum(['start', 'stop', 'resync'])
+export type PipeCommand = Static<typeof PipeCommand>
+
+/** A stopped postgres pipe keeps its replication slot, and is called paused. */
+const stopNames = {
+  postgres: { stopped: 'Paused', stopping: 'Pausing' },
+  others: { stopped: 'Stopped', stopping: 'Stopping' },
+} as const
+
+/** `stopping` is a name from `stopNames`; `stoppingIfWorkers` is `stopping` while there are workers, else `stopped`. */
+type Outcome = 'Provisioning' | 'Resync' | 'stopping' | 'stoppingIfWorkers' | 'unchanged' | Refusal
+type Refusal = 'runs' | 'stillStopping' | 'startFirst'
+type Row = Record<PipeCommand, Outcome>
+
+/** Some workers may already move rows while others still connect. Without workers the pipe stops at once. */
+const waits: Row = { start: 'runs', stop: 'stoppingIfWorkers', resync: 'unchanged' }
+/** Already loads everything, so a resync changes nothing. */
+const loads: Row = { start: 'runs', stop: 'stopping', resync: 'unchanged' }
+const runs: Row = { start: 'runs', stop: 'stopping', resync: 'Resync' }
+const stops: Row = { start: 'stillStopping', stop: 'unchanged', resync: 'startFirst' }
+const rests: Row = { start: 'Provisioning', stop: 'unchanged', resync: 'startFirst' }
+/** Stopping a failed pipe clears the failure. */
+const failed: Row = { start: 'Provisioning', stop: 'stoppingIfWorkers', resync: 'startFirst' }
+
+const commands: Record<PipeState, Row> = {
+  Provisioning: waits,
+  Setup: loads,
+  Snapshot: loads,
+  Resync: loads,
+  Running: runs,
+  Modifying: runs,
+  Degraded: runs,
+  Stopping: stops,
+  Pausing: stops,
+  Stopped: rests,
+  Paused: rests,
+  Completed: rests,
+  Failed: failed,
+  InternalError: failed,
+}
+
+/** Initial state of a pipe. */
+export function firstState(kind: string, startPaused: boolean): PipeState {
+  return startPaused ? namesFor(kind).stopped : 'Provisioning'
+}
+
+/** The state after a command; throws when the command is not allowed in this state. */
+export function stateAfter(
+  kind: string,
+  state: PipeState,
+  command: PipeCommand,
+  { hasWorkers } = { hasWorkers: true },
+): PipeState {
+  if (command === 'resync' && kind !== 'postgres') {
+    throw new Problem('pipe_cannot_resync', `a ${kind} pipe cannot be resynced; only postgres pipes can`)
+  }
+  const names = namesFor(kind)
+  const outcome = commands[state][command]
+  switch (outcome) {
+    case 'unchanged':
+      return state
+    case 'stopping':
+      return names.stopping
+    case 'stoppingIfWorkers':
+      return hasWorkers ? names.stopping : names.stopped
+    case 'runs':
+      throw new Problem('pipe_already_running', 'pipe is already running')
+    case 'stillStopping':
+      throw new Problem('pipe_already_running', `pipe is still stopping; start it when its state is ${names.stopped}`)
+    case 'startFirst':
+      throw new Problem('pipe_cannot_resync', `pipe cannot be resynced while its state is ${state}; start it first`)
+    default:
+      return outcome
+  }
+}
+
+function namesFor(kind: string) {
+  return kind === 'postgres' ? stopNames.postgres : stopNames.others
+}

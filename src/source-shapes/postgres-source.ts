@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asciiLowerCase } from '../lib/ascii-case.ts'
+import { isHost } from '../lib/host.ts'
+import { mergePatch } from '../lib/merge-patch.ts'
+import { nullable, type Static, Type } from '../lib/schema.ts'
+import { defaultsOf, optionalFields } from '../lib/schema-fields.ts'
+import { quote } from '../lib/shape-rules.ts'
+import { Host, Port } from './address.ts'
+import {
+  Credentials,
+  fieldProblem,
+  mergeSecrets,
+  missingSecretProblems,
+  type SourceKind,
+  type SourceSecrets,
+} from './source-kind.ts'
+import {
+  changeMappings,
+  maxTables,
+  newMappings,
+  TableMapping,
+  TableMappingToAdd,
+  TableMappingToRemove,
+} from './table-mappings.ts'
+
+const count = (minimum: number, defaultValue: number, description: string) =>
+  Type.Integer({ minimum, maximum: 2_147_483_647, default: defaultValue, description })
+
+const pullBatchSize = count(1, 100_000, 'Most changes in one batch.')
+const syncIntervalSeconds = count(1, 60, 'Time between two batches.')
+
+const settings = {
+  allowNullableColumns: Type.Boolean({ default: false, description: 'Columns that may be NULL stay so.' }),
+  enableFailoverSlots: Type.Boolean({ default: false, description: 'Only without `replicationSlotName`.' }),
+  initialLoadParallelism: count(1, 4, 'Connections that load one table.'),
+  publicationName: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 63, description: 'A publication that exists; else one is made.' }),
+  ),
+  pullBatchSize,
+  replicationMode: Type.Enum(['cdc', 'snapshot', 'cdc_only'], {
+    default: 'cdc',
+    description: 'Load and follow, load once, or follow only.',
+  }),
+  replicationSlotName: Type.Optional(
+    Type.String({
+      maxLength: 63,
+      pattern: '^[a-z0-9_]+$',
+      patternHint: 'a name of small letters, digits and _',
+      description: 'A slot that exists. Only with `cdc_only`.',
+    }),
+  ),
+  snapshotNumRowsPerPartition: count(1000, 100_000, 'Rows that are loaded at once.'),
+  snapshotNumberOfParallelTables: count(1, 1, 'Tables that are loaded at the same time.'),
+  syncIntervalSeconds,
+}
+const PostgresSettings = Type.Object(settings, { additionalProperties: false })
+type PostgresSettings = Static<typeof PostgresSettings>
+const defaultPostgresSettings = defaultsOf(settings) as PostgresSettings
+
+const Database = Type.String({ minLength: 1, maxLength: 255, description: 'Database in PostgreSQL.' })
+const defaultPort = 5432
+
+const Shown = Type.Object(
+  {
+    host: Host,
+    port: Port,
+    database: Database,
+    settings: PostgresSettings,
+    tableMappings: Type.Array(TableMapping),
+  },
+  { $id: 'PostgresSource', additionalProperties: false },
+)
+type Shown = Static<typeof Shown>
+export type PostgresSource = Shown
+
+const Create = Type.Object(
+  {
+    host: Host,
+    port: Type.Optional({ ...Port, default: defaultPort } as typeof Port),
+    database: Database,
+    credentials: Credentials,
+    settings: Type.Optional(Type.Object(optionalFields(settings), { additionalProperties: false })),
+    tableMappings: Type.Array(TableMappingToAdd, { minItems: 1, maxItems: maxTables }),
+  },
+  { $id: 'PostgresSourceCreate', additionalProperties: false },
+)
+type Create = Static<typeof Create>
+
+const Patch = Type.Object(
+  {
+    credentials: Type.Optional(Credentials),
+    database: Type.Optional(Database),
+    host: Type.Optional(Host),
+    port: Type.Optional(Port),
+    settings: Type.Optional(
+      Type.Object(
+        {
+          pullBatchSize: Type.Optional(nullable(pullBatchSize)),
+          syncIntervalSeconds: Type.Optional(nullable(syncIntervalSeconds)),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    tableMappingsToAdd: Type.Optional(
+      Type.Array(TableMappingToAdd, { maxItems: maxTables, description: 'Applied after the removals.' }),
+    ),
+    tableMappingsToRemove: Type.Optional(
+      Type.Array(TableMappingToRemove, { maxItems: maxTables, description: 'Applied before the additions.' }),
+    ),
+  },
+  { $id: 'PostgresSourcePatch', additionalProperties: false },
+)
+type Patch = Static<typeof Patch>
+
+export const postgres: SourceKind<Shown, Create, Patch> = {
+  Shown,
+  Create,
+  Patch,
+
+  create: ({ credentials, settings, tableMappings, ...fields }, _pipeId, problems) => ({
+    shown: {
+      port: defaultPort,
+      ...fields,
+      settings: { ...defaultPostgresSettings, ...settings },
+      tableMappings: newMappings(tableMappings, problems),
+    },
+    secrets: mergeSecrets({}, { credentials }),
+  }),
+
+  merge({ shown, secrets }, patch, problems) {
+    const { credentials, settings, tableMappingsToAdd = [], tableMappingsToRemove = [], ...fields } = patch
+    const merged: Shown = {
+      ...mergePatch(shown, fields),
+      settings: { ...defaultPostgresSettings, ...mergePatch(shown.settings, settings ?? {}) },
+      tableMappings: changeMappings(shown.tableMappings, tableMappingsToRemove, tableMappingsToAdd, problems),
+    }
+    const { passwordFor = addressOf(shown), ...mergedSecrets }: SourceSecrets = mergeSecrets(secrets, { credentials })
+    const isForThis = credentials?.password !== undefined || isDeepStrictEqual(passwordFor, addressOf(merged))
+    return { shown: merged, secrets: isForThis ? mergedSecrets : { ...mergedSecrets, passwordFor } }
+  },
+
+  problems({ shown, secrets }) {
+    const problems = missingSecretProblems(
+      'source.postgres.credentials',
+      secrets.credentials,
+      ['username', 'password'],
+      'PostgreSQL asks for them',
+    )
+    const { host, settings } = shown
+    if (!isHost(host)) {
+      const rest = `must be a host name or an IP address, not ${quote(host)}`
+      problems.push(fieldProblem('source.postgres.host', rest))
+    }
+    const { enableFailoverSlots, replicationSlotName, replicationMode } = settings
+    if (replicationSlotName !== undefined) {
+      const path = 'source.postgres.settings'
+      if (enableFailoverSlots) {
+        problems.push(fieldProblem(`${path}.enableFailoverSlots`, 'must be false when replicationSlotName is given'))
+      }
+      if (replicationMode !== 'cdc_only') {
+        problems.push(fieldProblem(`${path}.replicationSlotName`, 'is only for replicationMode cdc_only'))
+      }
+    }
+    return problems
+  },
+}
+
+function addressOf({ host, port }: Shown): { host: string; port: number } {
+  return { host: asciiLowerCase(host), port }
+}
