@@ -14,6 +14,7 @@ import { sessionQuery } from './api/session.ts'
 import { LoadingPage } from './components/loading.tsx'
 import { ErrorPage, NotFoundPage } from './components/message-pages.tsx'
 import { lastOrganizationId, Shell } from './components/shell.tsx'
+import { type PipeFilter, type PipeTab, pipeTabs, type ServiceTab, serviceTabs } from './route-search.ts'
 
 const rootRoute = createRootRouteWithContext<{ queries: QueryClient }>()({
   component: Outlet,
@@ -119,22 +120,12 @@ const newServiceRoute = createRoute({
   component: lazyRouteComponent(() => loadPage(() => import('./pages/new-service.tsx')), 'NewServicePage'),
 })
 
-const serviceTabs = ['overview', 'tables', 'private-endpoints', 'settings'] as const
-export type ServiceTab = (typeof serviceTabs)[number]
-
 const serviceRoute = createRoute({
   getParentRoute: () => organizationRoute,
   path: 'services/$serviceId',
   validateSearch: (search): { tab?: ServiceTab } => ({ tab: serviceTabs.find((tab) => tab === search.tab) }),
   component: lazyRouteComponent(() => loadPage(() => import('./pages/service.tsx')), 'ServicePage'),
 })
-
-export interface PipeFilter {
-  state?: string
-  kind?: string
-  service?: string
-  text?: string
-}
 
 const pipesRoute = createRoute({
   getParentRoute: () => organizationRoute,
@@ -157,9 +148,6 @@ const newPipeRoute = createRoute({
   }),
   component: lazyRouteComponent(() => loadPage(() => import('./pages/new-pipe.tsx')), 'NewPipePage'),
 })
-
-const pipeTabs = ['overview', 'data', 'errors', 'source', 'destination', 'settings', 'scaling'] as const
-export type PipeTab = (typeof pipeTabs)[number]
 
 const pipeRoute = createRoute({
   getParentRoute: () => organizationRoute,

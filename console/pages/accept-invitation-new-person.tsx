@@ -1,9 +1,16 @@
 import { Button, Stack, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
+import type { useAction } from '../api/action.ts'
 import { fieldError } from '../api/change.ts'
+import type { InvitationLook } from '../api/session.ts'
 import { PasswordField } from '../components/password-field.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
-import type { NextStepProps } from './accept-invitation.tsx'
+
+export interface NextStepProps {
+  invitation: InvitationLook
+  accept: (person?: { name: string; password: string }) => void
+  acceptance: Pick<ReturnType<typeof useAction>, 'isBusy' | 'error' | 'touch'>
+}
 
 /** Creates an account with the invitation. */
 export function NewPersonForm({

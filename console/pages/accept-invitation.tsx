@@ -22,7 +22,7 @@ import { PageButton } from '../components/page-link.tsx'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { roleInWords } from '../components/role.ts'
 import { Time } from '../components/time.tsx'
-import { NewPersonForm } from './accept-invitation-new-person.tsx'
+import { NewPersonForm, type NextStepProps } from './accept-invitation-new-person.tsx'
 
 const storedTokenKey = 'penstock-invitation'
 
@@ -103,12 +103,6 @@ function About({ invitation: { email, role, expireAt } }: { invitation: Invitati
       who {roleInWords[role]}. The invitation expires <Time at={expireAt} />.
     </Text>
   )
-}
-
-export interface NextStepProps {
-  invitation: InvitationLook
-  accept: (person?: { name: string; password: string }) => void
-  acceptance: Pick<ReturnType<typeof useAction>, 'isBusy' | 'error' | 'touch'>
 }
 
 function NextStep({ session, ...props }: NextStepProps & { session: Session }) {

@@ -6,7 +6,7 @@ import { kindNames, kinds } from '../components/pipe-fields.ts'
 import { shownPipeStates } from '../components/pipe-state.ts'
 import { stateLabel } from '../components/state-badge.tsx'
 import { useSearchText } from '../components/use-search-text.ts'
-import type { PipeFilter } from '../routes.tsx'
+import type { PipeFilter } from '../route-search.ts'
 
 /** The filter is stored in the URL. */
 export function PipeFilters({ organizationId, services }: { organizationId: string; services: Service[] }) {

@@ -13,7 +13,7 @@ import { ReadProblem } from '../components/problem-notice.tsx'
 import { RowLink } from '../components/row-parts.tsx'
 import { PipeStateBadge } from '../components/state-badge.tsx'
 import { Time } from '../components/time.tsx'
-import type { PipeFilter } from '../routes.tsx'
+import type { PipeFilter } from '../route-search.ts'
 import { NewPipeButton, NoPipe, NoService, NothingFits } from './pipes-empty.tsx'
 import { PipeFilters } from './pipes-filters.tsx'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Visitor } from '../../test/harness/console-visitor.ts'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { stopClock } from '../../test/harness/stopped-clock.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { hashPassword } from '../lib/password.ts'
 
 const first = 'correct horse battery'

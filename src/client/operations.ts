@@ -113,7 +113,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}' }, params, body, options)
   }
 
-  /** List activities. The changes that were made in the organization, the newest first: by whom, from where, and what they changed. Activities are never changed or removed, and are sealed a few seconds after they were made: `penstock audit verify` tells when somebody has changed them in the database. */
+  /** List activities. The changes that were made in the organization, the newest first: by whom, from where, and what they changed. Activities are never changed or removed, and are sealed a few seconds after they were made: `penstock audit verify` detects changes to them in the database. */
   listActivities(params: ListActivitiesParams, options?: CallOptions): Promise<Answer<Activity[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/activities' }, params, undefined, options)
   }
@@ -143,7 +143,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'DELETE', path: '/v1/organizations/{organizationId}/members/{userId}' }, params, undefined, options)
   }
 
-  /** List invitations. The invitations that have neither been accepted nor deleted, the newest first. Those that have expired are among them: `expireAt` tells. Links are not shown. */
+  /** List invitations. The invitations that have neither been accepted nor deleted, the newest first. Expired ones are included: see `expireAt`. Links are not shown. */
   listInvitations(params: ListInvitationsParams, options?: CallOptions): Promise<Answer<Invitation[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/invitations' }, params, undefined, options)
   }
@@ -203,7 +203,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services' }, params, undefined, options)
   }
 
-  /** Create service. Registers an engine that is already running. It is checked at once: the answer says `provisioning`, and a moment later the service says whether the engine answers and lets us in. The password is stored sealed and never shown. */
+  /** Create service. Registers an engine that is already running. It is checked at once: the answer has the state `provisioning`, and within seconds the state shows whether the engine can be reached with the credentials. The password is stored sealed and never shown. */
   createService(params: CreateServiceParams, body: ServiceCreate, options?: WriteOptions): Promise<Answer<Service>> {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services' }, params, body, options)
   }
@@ -213,7 +213,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}' }, params, undefined, options)
   }
 
-  /** Update service. Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. `privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be sent back unchanged. With another protocol, host or port `endpoint.password` must be sent too: the password that is stored goes only where it was registered for. A password that is sent counts as a change, whatever it was before. The engine is checked at once; with another endpoint the state is `provisioning` until then. `state`, `stateReason` and `engineVersion` change by themselves and are ignored. */
+  /** Update service. Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. `privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be sent back unchanged. With another protocol, host or port `endpoint.password` must be sent too: the password that is stored goes only where it was registered for. A password that is sent counts as a change, whatever it was before. The engine is checked at once; with another endpoint the state is `provisioning` until then. `state`, `stateReason` and `engineVersion` are set by the checks and are ignored. */
   updateService(params: UpdateServiceParams, body: ServicePatch, options?: VersionedWriteOptions): Promise<Answer<Service>> {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}' }, params, body, options)
   }
@@ -299,7 +299,7 @@ export abstract class Operations extends Caller {
   /**
    * Start, stop or resync data pipe (beta). `start` starts a pipe that is stopped, paused, completed or failed. `stop` stops it and may be repeated: a pipe that is stopped already stays as it is. `resync` loads everything again, of a postgres pipe that runs; while the pipe is still loading it changes nothing.
    *
-   * The answer has the state after the command. `Stopping` and `Pausing` end by themselves. A command that changes the state is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. What the pipe does afterwards by itself does not.
+   * The answer has the state after the command. `Stopping` and `Pausing` end automatically. A command that changes the state is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. Later state changes by the runner do not.
    */
   updatePipeState(params: UpdatePipeStateParams, body: PipeStatePatch, options?: VersionedWriteOptions): Promise<Answer<Pipe>> {
     return this.call({ method: 'PATCH', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/state' }, params, body, options)
@@ -315,20 +315,20 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/rows' }, params, undefined, options)
   }
 
-  /** List refused rows (beta). The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its tables. Takes at most 10 seconds. */
+  /** List rejected rows (beta). The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its tables. Takes at most 10 seconds. */
   listPipeErrors(params: ListPipeErrorsParams, options?: CallOptions): Promise<Answer<PipeBadRow[]>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errors' }, params, undefined, options)
   }
 
-  /** Try refused rows again (beta). Has the rows that the engine refused sent once more, those that are kept: after the table, the columns or the mappings were mended. The engine takes each of them once. What it refuses again stays, with the newer reason. The request is kept until it is done; a pipe that does not run does it when it is next started. Asking again meanwhile changes nothing. */
+  /** Try rejected rows again (beta). Sends the rejected rows that are kept to the engine again, after the table, the columns or the mappings were fixed. The engine takes each of them once. Rows that it rejects again stay, with the newer reason. The request is kept until it is done; a pipe that does not run does it when it is next started. Repeating the request before then changes nothing. */
   replayPipeErrors(params: ReplayPipeErrorsParams, options?: WriteOptions): Promise<Answer<PipeMetrics>> {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errorReplay' }, params, undefined, options)
   }
 
   /**
-   * Discover schema of source (beta). Connects to a source, reads a sample and tells what is in it: fields with a type of the engine that holds them, and the first rows. Changes nothing. The source is sent as to create a pipe, or it is that of a pipe, with its stored secrets and, with `patch`, as an update would make it. For PostgreSQL, `tableMappings` may be left out to see which tables there are.
+   * Discover schema of source (beta). Connects to a source, reads a sample and returns what is in it: fields with a type of the engine that holds them, and the first rows. Changes nothing. The source is sent as to create a pipe, or it is that of a pipe, with its stored secrets and, with `patch`, as an update would make it. For PostgreSQL, `tableMappings` may be left out to see which tables there are.
    *
-   * Takes at most 10 seconds. A step that fails is a 400 that says which step, why, and what to do. Every request looks anew: `Idempotency-Key` means nothing to it.
+   * Takes at most 10 seconds. A step that fails is a 400 that says which step, why, and what to do. Every request connects again: `Idempotency-Key` has no effect.
    */
   discoverSchema(params: DiscoverSchemaParams, body: SchemaDiscoveryRequest, options?: WriteOptions): Promise<Answer<SchemaDiscovery>> {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/schemaDiscovery' }, params, body, options)
@@ -343,12 +343,12 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'POST', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/destinationCheck' }, params, body, options)
   }
 
-  /** Get organization metrics. Figures of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, the state of each pipe and what it has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
+  /** Get organization metrics. Metrics of the organization for a Prometheus server: its services and their states, how many pipes they have in which state, the state of each pipe and what it has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 newest pipes. */
   getOrganizationPrometheus(params: GetOrganizationPrometheusParams, options?: CallOptions): Promise<Answer<string>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/prometheus', text: true }, params, undefined, options)
   }
 
-  /** Get service metrics. Figures of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it has moved; at most the 1000 newest pipes. */
+  /** Get service metrics. Metrics of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it has moved; at most the 1000 newest pipes. */
   getServicePrometheus(params: GetServicePrometheusParams, options?: CallOptions): Promise<Answer<string>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/prometheus', text: true }, params, undefined, options)
   }

@@ -52,9 +52,9 @@ export type ListActivitiesParams = {
   limit?: number | undefined
   /** Where to go on: as the `Link` header of the page before gave it. */
   cursor?: string | undefined
-  /** Only what was done at this moment or later. */
+  /** Only activities at this time or later. */
   from_date?: string | undefined
-  /** Only what was done before this moment. */
+  /** Only activities before this time. */
   to_date?: string | undefined
   /** Only activities of this type, such as `member_role_changed`. */
   type?: string | undefined
@@ -238,7 +238,7 @@ export type Key = {
   id: string
   /** The user name that the key signs in with: 20 characters. Not the `{keyId}` of paths, which is `id`. */
   keyId: string
-  /** To tell keys apart. */
+  /** Name of the key, to distinguish keys. */
   name: string
   roles: ('admin' | 'developer')[]
   /** A disabled key is refused. */
@@ -259,7 +259,7 @@ export type CreateKeyParams = {
 }
 
 export type KeyCreate = {
-  /** To tell keys apart. */
+  /** Name of the key, to distinguish keys. */
   name: string
   /** Exactly one role. */
   roles: ('admin' | 'developer')[]
@@ -303,7 +303,7 @@ export type UpdateKeyParams = {
 }
 
 export type KeyPatch = {
-  /** To tell keys apart. */
+  /** Name of the key, to distinguish keys. */
   name?: string
   /** Exactly one role. */
   roles?: ('admin' | 'developer')[]
@@ -460,7 +460,7 @@ export type ServicePatch = {
     /** What the address is. */
     description?: string
   }[]
-  /** Ignored: it changes by itself with the checks of the engine. */
+  /** Ignored: it is set by the checks of the engine. */
   state?: 'provisioning' | 'running' | 'degraded' | 'failed' | 'stopped'
   stateReason?: string | null
   engineVersion?: string | null
@@ -573,7 +573,7 @@ export type TableDefinition = {
     type: 'MergeTree' | 'ReplacingMergeTree' | 'SummingMergeTree' | 'Null'
     /** Columns that a `SummingMergeTree` adds up. */
     columnIds?: string[]
-    /** The column that tells a `ReplacingMergeTree` the newest row. */
+    /** The version column of a `ReplacingMergeTree`: the row with the highest value stays. */
     versionColumnId?: string
   }
   /** Expression that makes the partitions. */
@@ -713,7 +713,7 @@ export type ObjectStorageSource = {
   iamRole?: string
   /** Path or glob pattern within the container. */
   path?: string
-  /** URL of a queue that tells of new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
+  /** URL of a queue that reports new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
   queueUrl?: string
   /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
   url?: string
@@ -722,7 +722,7 @@ export type ObjectStorageSource = {
   connectionString?: string
   /** Whether to go on with objects that come later. */
   isContinuous: boolean
-  /** Only what the queue tells of is loaded. Shown only when it is true. */
+  /** Only objects that the queue reports are loaded. Shown only when it is true. */
   skipInitialLoad?: boolean
 }
 
@@ -790,7 +790,7 @@ export type Pipe = {
     | 'Failed'
     | 'InternalError'
   createdAt: string
-  /** When an update or a command last changed something. What the pipe does by itself leaves it alone. */
+  /** When an update or a command last changed something. State changes by the runner do not count. */
   updatedAt: string
   destination: PipeDestination
   /** Columns that are not mapped are filled by name. A new list replaces the old one. */
@@ -912,7 +912,7 @@ export type ObjectStorageSourceCreate = {
   iamRole?: string
   /** Path or glob pattern within the container. */
   path?: string
-  /** URL of a queue that tells of new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
+  /** URL of a queue that reports new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
   queueUrl?: string
   /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
   url?: string
@@ -928,7 +928,7 @@ export type ObjectStorageSourceCreate = {
   connectionString?: string
   /** Whether to go on with objects that come later. */
   isContinuous?: boolean
-  /** With `queueUrl`: whether to load only what the queue tells of, and nothing that was there before. */
+  /** With `queueUrl`: whether to load only objects that the queue reports, and none that were there before. */
   skipInitialLoad?: boolean
 }
 
@@ -1393,7 +1393,7 @@ export type PipeBadRow = {
   partition: string
   /** Where it stands in the source. */
   position: string
-  /** What is wrong with it, in the words of the engine. */
+  /** The error message of the engine. */
   reason: string
   /** The row as it came; its first 10,000 characters. */
   raw: string
@@ -1538,7 +1538,7 @@ export type DestinationCheck = {
   errors: {
     /** The field of the request, as a JSON pointer. */
     pointer: string
-    /** What is wrong, and what to do. */
+    /** The error, and what to do. */
     detail: string
   }[]
 }

@@ -135,7 +135,7 @@ function requireOrganization(
   if (!belongsTo(organizationId)) throw organizationNotFound(organizationId)
 }
 
-/** Whether a console page sent this after its session ended in another tab. Programs do not send Sec-Fetch headers, and pages cannot set them. */
+/** Whether a console page sent this after its session ended in another tab. Only browsers send Sec-Fetch headers. */
 function isOwnPage({ headers }: FastifyRequest): boolean {
   const isInBackground = headers['sec-fetch-mode'] !== 'navigate'
   return headers['sec-fetch-site'] === 'same-origin' && isInBackground

@@ -1,5 +1,5 @@
-// Runs console actions: route and method → origin → session → CSRF token → body → validation → password throttle → prepare →
-// run → response.
+// Runs console actions: route and method → origin → session → CSRF token → body → validation → password throttle →
+// prepare → run → response.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { networkOf } from '../lib/ip-range.ts'
 import { invalidBody, Problem } from '../lib/problem.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import type { TestEngine } from '../../test/fakes/engine-front.ts'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
+import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('checkDestination', (app) => {
   let service: ServiceOfPipes

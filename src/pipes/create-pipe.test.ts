@@ -2,7 +2,6 @@
 // kind of source are in create-pipe-sources.test.ts. Every secret in this file has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import {
   type Json,
   kinds,
@@ -12,6 +11,7 @@ import {
   serviceOfPipes,
   withField,
 } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { openSecrets } from './store.ts'
 
 const unknownId = '00000000-0000-4000-8000-000000000000'

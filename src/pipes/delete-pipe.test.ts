@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { kinds, leastPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 onBothDatabases('deletePipe', (app) => {
   describe('200', () => {

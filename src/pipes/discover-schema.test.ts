@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { before, describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { startPaperEngine } from '../../test/fakes/paper-engine.ts'
 import { type Json, leastPipes, type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
 import { exampleHost } from '../../test/harness/prepared-databases.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const mapping = { sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'orders' }
 const shop = {

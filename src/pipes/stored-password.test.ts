@@ -1,16 +1,16 @@
 // A stored password is sent only to the host and port that it was stored for. A caller could otherwise send it to a host of their own.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { examplePort, onBothDatabases } from '../../test/harness/test-app.ts'
 import { type Json, type ServiceOfPipes, serviceOfPipes } from '../../test/harness/pipes.ts'
 import { exampleHost } from '../../test/harness/prepared-databases.ts'
+import { examplePort, onBothDatabases } from '../../test/harness/test-app.ts'
 import { message, type StandIn, signInRequest, standIn } from '../../test/sources/postgres-servers.ts'
 import { Egress } from '../lib/egress.ts'
+import type { PostgresSource } from '../source-shapes/postgres-source.ts'
+import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { makePostgresAccess } from '../sources/postgres/postgres-access.ts'
 import { MaintenanceFailure, removeOwnObjects } from '../sources/postgres/postgres-maintenance.ts'
 import { ProbeFailure, type SourceContext } from '../sources/source.ts'
-import type { SourceSecrets } from '../source-shapes/source-kind.ts'
-import type { PostgresSource } from '../source-shapes/postgres-source.ts'
 import { openSecrets } from './store.ts'
 
 const login = { username: 'shop_reader', password: 'a-password' }

@@ -1,8 +1,8 @@
 // New columns against the definition of the table, which no update can change.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { leastPipes, pointersOf, serviceOfPipes, withField } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const columnsOf = (...names: string[]) => names.map((name) => ({ name, type: 'UInt64' }))
 

@@ -2,8 +2,8 @@
 // file has the word "hush" in it.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { pipeTools } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { newId } from '../lib/id.ts'
 import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { insertPipe, openSecrets, sealSecrets } from './store.ts'

@@ -1,8 +1,8 @@
 // Settings and scaling, each with its own operation: set, null and absent, as in an update of the pipe.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { type Json, kinds, leastPipes, pointersOf, serviceOfPipes } from '../../test/harness/pipes.ts'
+import { onBothDatabases } from '../../test/harness/test-app.ts'
 
 const unknownId = '00000000-0000-4000-8000-000000000000'
 

@@ -279,7 +279,7 @@ export class LeasedWorker {
     const mode = this.#mode
     const { shown } = mode
     const replacement = replacementOf(mode)
-    if (isEndingMode(mode.name)) this.#setMode({ ...mode, change: undefined })
+    if (mode.name === 'stopping' || mode.name === 'lost') this.#setMode({ ...mode, change: undefined })
     else this.#setMode(replacement ? { name: 'switching', shown, replacement } : { name: 'working', shown })
     if (this.#isInEffect) this.#show(undefined)
   }

@@ -4,6 +4,7 @@
 import { problems } from '../../src/lib/problem.ts'
 import type { Rules } from '../../src/lib/shape-rules.ts'
 import { type AnyOperation, isPaged, takesIfMatch } from '../../src/operation/operation.ts'
+import { clientFields } from './client-fields.ts'
 
 type Described = Rules & { $id?: string; description?: string; properties?: Record<string, Described> }
 
@@ -109,6 +110,7 @@ export function clientSource(operations: AnyOperation[]): Record<string, string>
   return {
     'src/client/shapes.ts': `${[...head, '', shapes.text].join('\n')}`,
     'src/client/operations.ts': operationsText.join('\n'),
+    'src/client/fields.ts': clientFields(head, operations),
   }
 }
 

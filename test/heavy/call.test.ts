@@ -153,7 +153,11 @@ describe('penstock call', () => {
       assert.equal(roleOf(await works([...versioned, '--idempotency-key', 'once'])), 'admin')
       // The repeated request with the key gets its first answer, although the version is outdated.
       assert.equal(roleOf(await works([...versioned, '--idempotency-key', 'once'])), 'admin')
-      await fails(1, /^If-Match does not match.*\n\(status 412, version_mismatch, request [0-9a-f-]{36}\)\n$/, versioned)
+      await fails(
+        1,
+        /^If-Match does not match.*\n\(status 412, version_mismatch, request [0-9a-f-]{36}\)\n$/,
+        versioned,
+      )
     })
 
     it('a list as a table, page by page or complete; and a warning', async () => {

@@ -17,12 +17,7 @@ const flags = separator < 0 ? [] : process.argv.slice(separator + 1)
 const bundledFrom = args.indexOf('--bundled')
 
 // Slow files start first, so that no core waits for the last one.
-const usual = [
-  'test/{checks,fakes,models,run,suites}/*.test.ts',
-  'test/*.test.ts',
-  'src/**/*.test.ts',
-  'console/**/*.test.ts',
-]
+const usual = ['test/{checks,fakes,models,run,suites}/*.test.ts', 'src/**/*.test.ts', 'console/**/*.test.ts']
 const otherSuites = ['src/{sources,runner,engine,formats}/**']
 const alone = find(bundledFrom < 0 ? args : args.slice(0, bundledFrom))
 const bundled = args.length === 0 ? find(usual, otherSuites) : bundledFrom < 0 ? [] : find(args.slice(bundledFrom + 1))

@@ -5,8 +5,8 @@ import { openApiDocument } from '../../src/http/openapi.ts'
 import { idempotencyKey, parseIfMatch } from '../../src/http/request.ts'
 import { isIpRange } from '../../src/lib/ip-range.ts'
 import { operations } from '../../src/operations.ts'
-import { brokersProblem, urlProblem } from '../../src/source-shapes/address.ts'
 import { parseEndpointUrl } from '../../src/services/service.ts'
+import { brokersProblem, urlProblem } from '../../src/source-shapes/address.ts'
 
 type Json = { [key: string]: Json } & { pattern?: string; name?: string; in?: string }
 

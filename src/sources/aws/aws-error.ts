@@ -13,7 +13,10 @@ export interface AwsError {
   region: string | undefined
 }
 
+/** In order of precedence. */
 export const errorNames = {
+  skewed: ['RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture'],
+  elsewhere: ['PermanentRedirect', 'Redirect', 'TemporaryRedirect', 'IllegalLocationConstraintException'],
   unknownKey: ['UnrecognizedClientException', 'InvalidAccessKeyId', 'InvalidClientTokenId', 'InvalidToken'],
   signature: ['SignatureDoesNotMatch', 'InvalidSignatureException'],
   expired: ['ExpiredToken', 'ExpiredTokenException', 'TokenRefreshRequired'],
@@ -28,17 +31,7 @@ export const errorNames = {
     'OptInRequired',
   ],
   denied: ['AccessDenied', 'AccessDeniedException', 'AllAccessDisabled', 'AccountProblem', 'Forbidden'],
-  missing: [
-    'ResourceNotFoundException',
-    'NoSuchBucket',
-    'NoSuchKey',
-    'NotFound',
-    'QueueDoesNotExist',
-    'AWS.SimpleQueueService.NonExistentQueue',
-    'InvalidAddress',
-  ],
-  elsewhere: ['PermanentRedirect', 'Redirect', 'TemporaryRedirect', 'IllegalLocationConstraintException'],
-  skewed: ['RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture'],
+  keyDenied: ['KMSAccessDeniedException', 'KmsAccessDenied'],
   keyUnusable: [
     'KMSDisabledException',
     'KMSInvalidStateException',
@@ -49,7 +42,16 @@ export const errorNames = {
     'KmsNotFound',
     'KmsOptInRequired',
   ],
-  keyDenied: ['KMSAccessDeniedException', 'KmsAccessDenied'],
+  missing: [
+    'ResourceNotFoundException',
+    'NoSuchBucket',
+    'NoSuchKey',
+    'NotFound',
+    'QueueDoesNotExist',
+    'AWS.SimpleQueueService.NonExistentQueue',
+    'InvalidAddress',
+  ],
+  changing: ['ResourceInUseException'],
   throttled: [
     'ProvisionedThroughputExceededException',
     'LimitExceededException',

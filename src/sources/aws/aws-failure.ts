@@ -2,8 +2,8 @@
 // never shown.
 
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { knownFailure } from '../failure.ts'
-import { type FailureDetails, ProbeFailure } from '../source.ts'
+import { failureTable, knownFailure, withoutOwnAuthority } from '../failure.ts'
+import type { ProbeFailure } from '../source.ts'
 import { type AwsError, errorNames, readAwsError } from './aws-error.ts'
 
 /** The request that failed, in the user's words. */
@@ -23,119 +23,123 @@ export interface AwsAttempt {
   mayBeBare?: boolean
 }
 
+const refused = ['{credentialsField}', 'authenticate'] as const
+
+const failureFor = failureTable('{step}', undefined, {
+  silent: ['timed_out', '{endpoint} did not answer in time', 'check that it works, and try again', '{endpointField}'],
+  skewed: [
+    'not_set_up',
+    'the clocks of Penstock and of {endpoint} differ too much',
+    'set the clock of the machine that Penstock runs on',
+    undefined,
+    'authenticate',
+  ],
+  elsewhere: ['wrong_region', '{resource} is in {region}', '{regionRemedy}', '{regionField}'],
+  unknownKey: [
+    'credentials_refused',
+    '{endpoint} does not know this access key',
+    'check the access key id',
+    ...refused,
+  ],
+  signature: [
+    'credentials_refused',
+    '{endpoint} says that the secret is not that of the access key',
+    'check the secret of the access key',
+    ...refused,
+  ],
+  expired: ['credentials_refused', '{endpoint} says that the credentials have ended', 'send new ones', ...refused],
+  unsigned: ['credentials_refused', '{endpoint} does not accept the credentials', 'check the access key', ...refused],
+  denied: [
+    'permission_missing',
+    'the credentials do not allow {action} on {resource}',
+    'allow {action} on it',
+    '{credentialsField}',
+  ],
+  keyDenied: [
+    'permission_missing',
+    'the credentials do not allow kms:Decrypt with the key that encrypts {resource}',
+    'allow kms:Decrypt on that key',
+    '{credentialsField}',
+  ],
+  keyUnusable: [
+    'not_set_up',
+    'the key that encrypts {resource} cannot be used',
+    'check the state of that key in KMS',
+    '{resourceField}',
+  ],
+  missing: ['not_found', '{resource} does not exist at {endpoint}', 'check its name{inRegion}', '{resourceField}'],
+  changing: [
+    'not_set_up',
+    '{resource} is being created, changed or deleted',
+    'wait until it is active',
+    '{resourceField}',
+  ],
+  throttled: [
+    'source_failed',
+    '{endpoint} asks us to slow down',
+    'try again later, or raise the limits that hold there',
+  ],
+  failing: ['source_failed', '{endpoint} answers with error {status}', 'try again later'],
+  notAccepted: ['source_failed', '{endpoint} does not accept our request', 'check the fields of the source'],
+  broken: [
+    'protocol_mismatch',
+    '{endpoint} breaks the connection off',
+    'check that this is {service}',
+    '{endpointField}',
+  ],
+  mismatch: [
+    'protocol_mismatch',
+    '{endpoint} does not answer as {service} does',
+    'check that this is {service}',
+    '{endpointField}',
+  ],
+})
+
 /** Never fails: any other response is a protocol mismatch. */
 export function awsFailure(error: unknown, attempt: AwsAttempt): ProbeFailure {
-  const { step, endpoint, fields } = attempt
+  const { endpoint, fields } = attempt
   const known = knownFailure(error, endpoint, fields.endpoint)
-  if (known) return known.code === 'certificate_untrusted' ? untrusted(known) : known
+  if (known) return withoutOwnAuthority(known)
   const parsed = readAwsError(error)
-  for (const classify of [timeFailure, regionFailure, identityFailure, kmsFailure, resourceFailure, serverFailure]) {
-    const details = classify(parsed, attempt)
-    if (details) return new ProbeFailure({ step, ...details })
-  }
-  const reason = `${endpoint} ${parsed.isBroken ? 'breaks the connection off' : `does not answer as ${attempt.service} does`}`
-  const remedy = `check that this is ${attempt.service}`
-  return new ProbeFailure({ step, code: 'protocol_mismatch', reason, remedy, field: fields.endpoint })
-}
-
-/** AWS sources have no field for a CA certificate. */
-function untrusted({ step, code, reason, field }: ProbeFailure): ProbeFailure {
-  const remedy =
-    'use a certificate that everyone trusts, or the operator of Penstock can add the authority that signed it to PENSTOCK_CA_CERTIFICATES'
-  return new ProbeFailure({ step, code, reason, remedy, ...(field === undefined ? {} : { field }) })
-}
-
-/** Without a step: that of the attempt. */
-type Details = Omit<FailureDetails, 'step'> & { step?: ProbeStep }
-type Classify = (parsed: AwsError, attempt: AwsAttempt) => Details | undefined
-
-const timeFailure: Classify = ({ name, status, isBroken, message }, { endpoint, fields }) => {
-  if (status === undefined && !isBroken && ['AbortError', 'TimeoutError'].includes(name)) {
-    const reason = `${endpoint} did not answer in time`
-    return { code: 'timed_out', reason, remedy: 'check that it works, and try again', field: fields.endpoint }
-  }
-  const isSkewed = errorNames.signature.includes(name) && /signature expired|not yet current/i.test(message)
-  if (!isSkewed && !errorNames.skewed.includes(name)) return undefined
-  return {
-    step: 'authenticate',
-    code: 'not_set_up',
-    reason: `the clocks of Penstock and of ${endpoint} differ too much`,
-    remedy: 'set the clock of the machine that Penstock runs on',
-  }
-}
-
-const regionFailure: Classify = ({ name, status, message, region }, { resource, fields, mayBeBare }) => {
-  const isElsewhere =
-    errorNames.elsewhere.includes(name) ||
-    // Without a region the access key id is malformed.
-    (name === 'AuthorizationHeaderMalformed' && region !== undefined) ||
-    (errorNames.signature.includes(name) && /scoped to a valid region/i.test(message)) ||
-    (mayBeBare && status === 301)
-  if (!isElsewhere) return undefined
-  return {
-    code: 'wrong_region',
-    reason: `${resource} is in ${region ?? 'another region'}`,
-    remedy: region ? `use the region ${region}` : 'check the region',
-    field: fields.region ?? fields.endpoint,
-  }
-}
-
-const identityFailure: Classify = ({ name, status }, attempt) => {
-  const { endpoint, resource, action, fields, mayBeBare } = attempt
-  const field = fields.credentials
-  const refused = (reason: string, remedy: string): Details => ({
-    step: 'authenticate',
-    code: 'credentials_refused',
-    reason: `${endpoint} ${reason}`,
-    remedy,
-    field,
+  const { status = 0, region } = parsed
+  return failureFor(meaningOf(parsed, attempt), {
+    ...attempt,
+    status,
+    region: region ?? 'another region',
+    regionRemedy: region ? `use the region ${region}` : 'check the region',
+    inRegion: fields.region ? ', and whether it is in this region' : '',
+    endpointField: fields.endpoint,
+    credentialsField: fields.credentials,
+    resourceField: fields.resource,
+    regionField: fields.region ?? fields.endpoint,
   })
-  if (errorNames.unknownKey.includes(name)) return refused('does not know this access key', 'check the access key id')
-  if (errorNames.signature.includes(name)) {
-    return refused('says that the secret is not that of the access key', 'check the secret of the access key')
-  }
-  if (errorNames.expired.includes(name)) return refused('says that the credentials have ended', 'send new ones')
-  if (errorNames.unsigned.includes(name)) return refused('does not accept the credentials', 'check the access key')
-  if (errorNames.denied.includes(name) || (status === 403 && (mayBeBare || name === ''))) {
-    const reason = `the credentials do not allow ${action} on ${resource}`
-    return { code: 'permission_missing', reason, remedy: `allow ${action} on it`, field }
-  }
-  return undefined
 }
 
-/** KMS keys that encrypt the stored data. */
-const kmsFailure: Classify = ({ name }, { resource, fields }) => {
-  if (errorNames.keyDenied.includes(name)) {
-    const reason = `the credentials do not allow kms:Decrypt with the key that encrypts ${resource}`
-    return { code: 'permission_missing', reason, remedy: 'allow kms:Decrypt on that key', field: fields.credentials }
-  }
-  if (!errorNames.keyUnusable.includes(name)) return undefined
-  const reason = `the key that encrypts ${resource} cannot be used`
-  return { code: 'not_set_up', reason, remedy: 'check the state of that key in KMS', field: fields.resource }
+type Group = keyof typeof errorNames
+type Meaning = Parameters<typeof failureFor>[0]
+
+/** For answers without an error code. */
+const groupOfStatus: Record<number, Group> = { 301: 'elsewhere', 403: 'denied', 404: 'missing' }
+const groups = Object.keys(errorNames) as Group[]
+
+function meaningOf(error: AwsError, { mayBeBare }: AwsAttempt): Meaning {
+  const { name, status = 0, isBroken } = error
+  const isTimeout = ['AbortError', 'TimeoutError'].includes(name)
+  if (isTimeout && error.status === undefined && !isBroken) return 'silent'
+  const byName = groupOf(error)
+  const byStatus = mayBeBare || (status === 403 && name === '') ? groupOfStatus[status] : undefined
+  const group = groups.find((each) => each === byName || each === byStatus)
+  if (group) return group
+  if (status === 429) return 'throttled'
+  if (status >= 500) return 'failing'
+  if (status >= 400 && name !== '') return 'notAccepted'
+  return isBroken ? 'broken' : 'mismatch'
 }
 
-const resourceFailure: Classify = ({ name, status }, { resource, endpoint, fields, mayBeBare }) => {
-  if (errorNames.missing.includes(name) || (mayBeBare && status === 404)) {
-    const remedy = fields.region ? 'check its name, and whether it is in this region' : 'check its name'
-    return { code: 'not_found', reason: `${resource} does not exist at ${endpoint}`, remedy, field: fields.resource }
-  }
-  if (name !== 'ResourceInUseException') return undefined
-  const reason = `${resource} is being created, changed or deleted`
-  return { code: 'not_set_up', reason, remedy: 'wait until it is active', field: fields.resource }
-}
-
-const serverFailure: Classify = ({ name, status = 0 }, { endpoint }) => {
-  if (errorNames.throttled.includes(name) || status === 429) {
-    const reason = `${endpoint} asks us to slow down`
-    return { code: 'source_failed', reason, remedy: 'try again later, or raise the limits that hold there' }
-  }
-  if (status >= 500) {
-    return { code: 'source_failed', reason: `${endpoint} answers with error ${status}`, remedy: 'try again later' }
-  }
-  if (status < 400 || name === '') return undefined
-  return {
-    code: 'source_failed',
-    reason: `${endpoint} does not accept our request`,
-    remedy: 'check the fields of the source',
-  }
+function groupOf({ name, message, region }: AwsError): Group | undefined {
+  const group = groups.find((each) => errorNames[each].includes(name))
+  if (group === 'signature' && /signature expired|not yet current/i.test(message)) return 'skewed'
+  if (group === 'signature' && /scoped to a valid region/i.test(message)) return 'elsewhere'
+  // Without a region the access key id is malformed.
+  return name === 'AuthorizationHeaderMalformed' && region !== undefined ? 'elsewhere' : group
 }

@@ -13,7 +13,7 @@ import {
 import { knownFailure } from '../failure.ts'
 import { ProbeFailure } from '../source.ts'
 import type { BrokerConnection, KafkaAccess } from './kafka-connection.ts'
-import { addressText, type BrokerAddress, handshakeBroken, kafkaErrors, loginBroken } from './kafka-failure.ts'
+import { addressText, type BrokerAddress, kafkaErrors, loginBroken } from './kafka-failure.ts'
 import { loadMskToken } from './kafka-token.ts'
 import { type Wire, WireError } from './kafka-wire.ts'
 
@@ -42,7 +42,7 @@ export async function logIn(
   try {
     answer = await wire.call((connection) => exchange(connection, withShortAnswers(choose(authenticateApis))))
   } catch (error) {
-    if (error instanceof WireError) throw loginBroken(error, address)
+    if (error instanceof WireError) throw loginBroken(error, address, 'loginClosed')
     const known = knownFailure(error, addressText(address), 'brokers')
     throw known ?? (isAnswer(error) ? refused : brokerUnproven(address))
   }
@@ -74,7 +74,7 @@ async function agreeOn(mechanism: Mechanism, wire: Wire, address: BrokerAddress)
   const { errorCode, mechanisms = [] } = await wire
     .call((connection) => saslHandshakeV1.api.async(connection, mechanism))
     .catch((error: unknown) => {
-      throw error instanceof WireError ? handshakeBroken(error, address) : error
+      throw error instanceof WireError ? loginBroken(error, address, 'handshakeClosed') : error
     })
   if (errorCode === 0) return
   const known = mechanisms.filter((offered) => wellKnownMechanisms.includes(offered))

@@ -1,7 +1,7 @@
 // Start and end offsets of partitions, by the offset strategy of the source.
 import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
-import { type BrokerAddress, noLeader, topicFailure } from './kafka-failure.ts'
+import { type BrokerAddress, kafkaFailure, topicFailure } from './kafka-failure.ts'
 import { earliest, latest, listOffsets } from './kafka-fetch.ts'
 
 /** Key of a partition in positions. Topic names contain no slash. */
@@ -35,7 +35,7 @@ export async function loadOffsets(
   timestamp: bigint,
 ): Promise<Map<string, bigint>> {
   const leaderless = partitions.find(({ leader }) => !leader)
-  if (leaderless) throw noLeader(leaderless.topic, leaderless.partition)
+  if (leaderless) throw kafkaFailure('leaderless', { step: 'describe', ...leaderless })
   const listed = await Promise.all(
     byLeader(partitions).map(async ({ leader, partitions: led }) =>
       listOffsets(await cluster.connectionTo(leader), led, timestamp),

@@ -5,7 +5,7 @@ import { makeSchemaRegistry } from '../schema-registry/schema-registry.ts'
 import { ProbeFailure, type ProbeOptions } from '../source.ts'
 import { type KafkaCluster, openCluster, type TopicPartition } from './kafka-cluster.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import { brokenFailure, groupDenied, kafkaErrors, noLeader } from './kafka-failure.ts'
+import { brokenFailure, kafkaErrors, kafkaFailure } from './kafka-failure.ts'
 import { readSample, type SampleRecord } from './kafka-sample.ts'
 import { WireError } from './kafka-wire.ts'
 
@@ -35,12 +35,13 @@ export async function probeKafka(access: KafkaAccess, options: ProbeOptions): Pr
 async function describe(cluster: KafkaCluster, { config }: KafkaAccess): Promise<TopicPartition[]> {
   const partitions = await cluster.loadPartitions()
   const leaderless = partitions.find(({ leader }) => !leader)
-  if (leaderless) throw noLeader(leaderless.topic, leaderless.partition)
+  if (leaderless) throw kafkaFailure('leaderless', { step: 'describe', ...leaderless })
   const { consumerGroup } = config
   if (consumerGroup !== undefined) {
     const { errorCode } = await cluster.findCoordinator(consumerGroup)
     // A missing coordinator is created with the first use of the group.
-    if (errorCode === kafkaErrors.groupAuthorizationFailed) throw groupDenied(consumerGroup)
+    const isDenied = errorCode === kafkaErrors.groupAuthorizationFailed
+    if (isDenied) throw kafkaFailure('groupDenied', { step: 'describe', group: consumerGroup })
   }
   return partitions
 }

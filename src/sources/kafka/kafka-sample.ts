@@ -3,7 +3,7 @@
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import type { KafkaAccess } from './kafka-connection.ts'
-import { topicFailure, unreadableFailure } from './kafka-failure.ts'
+import { kafkaFailure, topicFailure } from './kafka-failure.ts'
 import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
 import { byLeader, type Led, loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'
 import { readRecords } from './kafka-records.ts'
@@ -182,7 +182,8 @@ async function takeRecords(sampling: Sampling, sampled: SampledPartition, fetche
       if (signal.aborted) throw new WireError('timed out')
     }
   } catch (error) {
-    throw error instanceof UnreadableBatch ? unreadableFailure(topic, partition, sampled.offset) : error
+    if (!(error instanceof UnreadableBatch)) throw error
+    throw kafkaFailure('unreadable', { step: 'read', topic, partition, offset: sampled.offset })
   }
 }
 

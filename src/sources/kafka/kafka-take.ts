@@ -2,7 +2,7 @@
 import type { Batch, ReadLimits } from '../source.ts'
 import type { ReadPartition } from './kafka-assignment.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
-import { unreadableFailure } from './kafka-failure.ts'
+import { kafkaFailure } from './kafka-failure.ts'
 import { takeReset } from './kafka-offset-reset.ts'
 import { positionText } from './kafka-position.ts'
 import { KafkaRecordList } from './kafka-record-list.ts'
@@ -68,7 +68,7 @@ async function takeBatch(
       }
     } catch (error) {
       if (!(error instanceof UnreadableBatch)) throw error
-      throw unreadableFailure(partition.topic, partition.partition, upcoming.nextOffset)
+      throw kafkaFailure('unreadable', { ...partition, step: 'read', offset: upcoming.nextOffset })
     }
     moveOn(partition, upcoming)
   }

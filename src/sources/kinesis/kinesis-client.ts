@@ -17,7 +17,7 @@ import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-ht
 import { awsEventsHandle } from '../aws/aws-http2.ts'
 import type { ProbeFailure, SourceAccess, SourceContext } from '../source.ts'
 import { type KinesisConsumers, makeConsumers } from './kinesis-consumer.ts'
-import { attemptOf, futureFailure, kinesisFailure, startFailure } from './kinesis-failure.ts'
+import { attemptOf, kinesisFailure, streamFailure } from './kinesis-failure.ts'
 import { makeGetPage, type Page } from './kinesis-page.ts'
 
 export interface Shard {
@@ -131,7 +131,7 @@ export function makeKinesis(
       const command = new GetShardIteratorCommand({ StreamName: streamName, ShardId: shard, ...fieldsOf(start) })
       const { ShardIterator: iterator } = await client.send(command, options(signal)).catch((error) => {
         if (readAwsError(error).name === 'InvalidArgumentException') {
-          throw 'atMs' in start ? futureFailure() : startFailure(shard, streamName)
+          throw streamFailure('atMs' in start ? 'timeInFuture' : 'positionMissing', { shard, streamName })
         }
         throw failure(error, 'read', 'kinesis:GetShardIterator')
       })

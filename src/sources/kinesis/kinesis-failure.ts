@@ -2,6 +2,7 @@
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
+import { failureTable } from '../failure.ts'
 import { type LostRecords, ProbeFailure, type SourceContext } from '../source.ts'
 
 export function attemptOf(config: KinesisSource, step: ProbeStep, action: string): AwsAttempt {
@@ -21,31 +22,8 @@ export function attemptOf(config: KinesisSource, step: ProbeStep, action: string
 export function kinesisFailure(error: unknown, attempt: AwsAttempt, { awsEndpoints }: SourceContext): ProbeFailure {
   const failure = awsFailure(error, attempt)
   if (failure.code !== 'host_unknown' || awsEndpoints.kinesis) return failure
-  const { step, reason } = failure
   const remedy = 'check the region, such as eu-west-1'
-  return new ProbeFailure({ step, code: 'wrong_region', reason, remedy, field: 'region' })
-}
-
-/** Kinesis rejected the sequence number of a position. */
-export function startFailure(shard: string, streamName: string): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_found',
-    reason: `the shard ${shard} of the stream "${streamName}" does not have the position that was read last`,
-    remedy: 'check whether the stream was deleted and created again, and create a new pipe if so',
-    field: 'streamName',
-  })
-}
-
-/** For a range whose records are read a second time. */
-export function lostFailure(shard: string, streamName: string): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_found',
-    reason: `the shard ${shard} of the stream "${streamName}" has lost records that were read and are not delivered yet`,
-    remedy: 'let the stream keep its records for longer, and create the pipe again to continue without the lost ones',
-    field: 'streamName',
-  })
+  return new ProbeFailure({ ...failure, code: 'wrong_region', remedy, field: 'region' })
 }
 
 /** Kinesis drops a closed shard when its last record expires. */
@@ -55,33 +33,40 @@ export function expiredShards(streamName: string): LostRecords {
   }
 }
 
-export function futureFailure(): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'not_set_up',
-    reason: 'the timestamp that reading begins at has not come yet',
-    remedy: 'use a time that has passed, in seconds since 1970',
-    field: 'timestamp',
-  })
-}
+export const streamFailure = failureTable('read', 'streamName', {
+  /** Kinesis rejected the sequence number of a position. */
+  positionMissing: [
+    'not_found',
+    'the shard {shard} of the stream "{streamName}" does not have the position that was read last',
+    'check whether the stream was deleted and created again, and create a new pipe if so',
+  ],
+  recordsLost: [
+    'not_found',
+    'the shard {shard} of the stream "{streamName}" has lost records that were read and are not delivered yet',
+    'let the stream keep its records for longer, and create the pipe again to continue without the lost ones',
+  ],
+  timeInFuture: [
+    'not_set_up',
+    'the timestamp that reading begins at has not come yet',
+    'use a time that has passed, in seconds since 1970',
+    'timestamp',
+  ],
+  crowded: [
+    'source_failed',
+    'others read the stream so often that Kinesis gives us nothing of it',
+    'have them read less often, or give the stream more shards',
+  ],
+  /** For the format AvroConfluent. */
+  registryMissing: [
+    'not_set_up',
+    'records of AvroConfluent name a schema in a registry, and a Kinesis source has no registry',
+    'use the format Avro with records that bring their schema, or JSONEachRow',
+    'format',
+    'decode',
+  ],
+})
 
-/** For the format AvroConfluent. */
-export function registryFailure(): ProbeFailure {
-  return new ProbeFailure({
-    step: 'decode',
-    code: 'not_set_up',
-    reason: 'records of AvroConfluent name a schema in a registry, and a Kinesis source has no registry',
-    remedy: 'use the format Avro with records that bring their schema, or JSONEachRow',
-    field: 'format',
-  })
-}
-
-export function slowDownFailure(): ProbeFailure {
-  return new ProbeFailure({
-    step: 'read',
-    code: 'source_failed',
-    reason: 'others read the stream so often that Kinesis gives us nothing of it',
-    remedy: 'have them read less often, or give the stream more shards',
-    field: 'streamName',
-  })
+/** For a range whose records are read a second time. */
+export function lostFailure(shard: string, streamName: string): ProbeFailure {
+  return streamFailure('recordsLost', { shard, streamName })
 }

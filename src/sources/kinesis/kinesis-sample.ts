@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import { type Kinesis, readPauseMs, type Shard, type ShardStart } from './kinesis-client.ts'
-import { futureFailure, slowDownFailure } from './kinesis-failure.ts'
+import { streamFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 
 export interface SampledRecord extends KinesisRecord {
@@ -29,7 +29,7 @@ export async function sampleStream(
 ): Promise<SampledRecord[]> {
   if (iteratorType === 'LATEST') return sampleNewest(kinesis, shards, sampling)
   const atMs = timestamp * 1_000
-  if (iteratorType === 'AT_TIMESTAMP' && atMs > Date.now()) throw futureFailure()
+  if (iteratorType === 'AT_TIMESTAMP' && atMs > Date.now()) throw streamFailure('timeInFuture', {})
   const start: ShardStart = iteratorType === 'AT_TIMESTAMP' ? { type: iteratorType, atMs } : { type: iteratorType }
   const found = await search(kinesis, shards, start, { ...sampling, isNewest: false })
   return found.slice(0, sampling.maxRecords)
@@ -93,6 +93,6 @@ async function searchShard(
     }
     if (performance.now() > endsAtMs) break
   }
-  if (!wasAnswered) throw slowDownFailure()
+  if (!wasAnswered) throw streamFailure('crowded', {})
   return found
 }

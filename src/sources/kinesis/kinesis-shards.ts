@@ -4,7 +4,7 @@ import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import { isAssignedByNumber } from '../assignment.ts'
 import type { LostRecords, Positions, Selection } from '../source.ts'
 import type { Shard, ShardStart } from './kinesis-client.ts'
-import { expiredShards, futureFailure } from './kinesis-failure.ts'
+import { expiredShards, streamFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
 
 /**
@@ -246,7 +246,7 @@ function readShard(shard: Shard, own: Pick<ReadShard, 'position' | 'start' | 'is
 function configuredStart({ iteratorType, timestamp = 0 }: KinesisSource): ShardStart {
   if (iteratorType !== 'AT_TIMESTAMP') return { type: iteratorType }
   const atMs = timestamp * 1_000
-  if (atMs > Date.now()) throw futureFailure()
+  if (atMs > Date.now()) throw streamFailure('timeInFuture', {})
   return { type: iteratorType, atMs }
 }
 

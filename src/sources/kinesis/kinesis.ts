@@ -7,7 +7,7 @@ import type { Sample } from '../../source-shapes/probe.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import { ProbeFailure, type ReadableSource, type SourceContext } from '../source.ts'
 import { makeKinesis } from './kinesis-client.ts'
-import { registryFailure } from './kinesis-failure.ts'
+import { streamFailure } from './kinesis-failure.ts'
 import { openKinesisReader } from './kinesis-reader.ts'
 import { decompress } from './kinesis-record.ts'
 import { type SampledRecord, sampleStream } from './kinesis-sample.ts'
@@ -41,7 +41,7 @@ export function makeKinesisSource(
 
     async open(positions, connectOptions, selection = {}) {
       // Fails here and not at the first record.
-      if (config.format === 'AvroConfluent') throw registryFailure()
+      if (config.format === 'AvroConfluent') throw streamFailure('registryMissing', {})
       return openKinesisReader(config, secrets, context, positions, connectOptions, { selection })
     },
   }
@@ -52,7 +52,7 @@ async function decode(
   records: SampledRecord[],
   maxRows: number,
 ): Promise<Sample> {
-  if (format === 'AvroConfluent') throw registryFailure()
+  if (format === 'AvroConfluent') throw streamFailure('registryMissing', {})
   const values = decompressAll(records)
   try {
     return await toSample(await decodeRecords(format, values, { registry: undefined, maxRows }))

@@ -3,8 +3,8 @@
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { EgressError } from '../../lib/egress.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { egressFailure, knownFailure } from '../failure.ts'
-import { type FailureDetails, ProbeFailure } from '../source.ts'
+import { egressFailure, failureTable, knownFailure } from '../failure.ts'
+import { ProbeFailure } from '../source.ts'
 import type { ContainerLocation } from './object-location.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
 import type { QueueLocation } from './queue-location.ts'
@@ -21,14 +21,11 @@ export interface AzureAttempt {
   signal: AbortSignal
 }
 
-interface FailureText extends Omit<FailureDetails, 'step'> {
-  step?: ProbeStep
-}
-
 interface Words {
   host: string
   /** The field of the source that has the host. */
   hostField: string
+  hostRemedy: string
   /** `blob service`. */
   service: string
   thing: string
@@ -37,22 +34,63 @@ interface Words {
   isPublic: boolean
 }
 
-type Describe = (words: Words) => FailureText
+const failureFor = failureTable('{step}', undefined, {
+  notPublic: [
+    'permission_missing',
+    '{thing} does not exist, or is not open to everyone',
+    'send a connection string with a key, and authentication CONNECTION_STRING',
+    'authentication',
+  ],
+  refused: [
+    'credentials_refused',
+    '{host} does not accept the key or the signature in the connection string',
+    'check it, and whether it has ended or was replaced',
+    'connectionString',
+    'authenticate',
+  ],
+  missing: [
+    'not_found',
+    '{thing} does not exist at {host}',
+    'check its name, and that this is the right account',
+    '{thingField}',
+  ],
+  archived: ['not_set_up', '{thing} is archived', 'bring it back online, or use a pattern that leaves it out', 'path'],
+  account: [
+    'not_set_up',
+    'the account at {host} cannot be used',
+    'check in Azure that it is active and has a {service}',
+    'connectionString',
+  ],
+  denied: [
+    'permission_missing',
+    'the connection string does not allow us to {action} {thing}',
+    'use one that may {action} it, from the network of Penstock too',
+    'connectionString',
+  ],
+  busy: ['source_failed', '{host} asks us to slow down', 'try again later'],
+  failing: ['source_failed', '{host} answers with error {status}', 'try again later'],
+  notAccepted: ['source_failed', '{host} does not accept our request', 'check the fields of the source'],
+  other: ['protocol_mismatch', '{host} does not answer as the {service} of Azure does', '{hostRemedy}', '{hostField}'],
+})
 
 const changed = ['BlobNotFound', 'ConditionNotMet', 'InvalidRange', 'TargetConditionNotMet']
 
 export function azureFailure(error: unknown, { step, target, signal }: AzureAttempt): ProbeFailure | ObjectChanged {
   const words = wordsFor(target)
   const { host, hostField } = words
-  if (signal.aborted) return withoutAnswer(step, new EgressError('timed out'), words)
-  if (error instanceof EgressError && error.failure === 'broken') return withoutAnswer(step, error, words)
+  // Keeps the step of the caller: the connection has been established.
+  const unanswered = (cause: EgressError): ProbeFailure =>
+    new ProbeFailure({ ...egressFailure(cause, host, hostField), step })
+  if (signal.aborted) return unanswered(new EgressError('timed out'))
+  if (error instanceof EgressError && error.failure === 'broken') return unanswered(error)
   const known = knownFailure(error, host, hostField)
   if (known) return known
   const found = readAzureError(error)
   const { name, status } = found
   if (target.kind === 'blob' && (changed.includes(name) || status === 412)) return new ObjectChanged()
-  const describe = describeOf(found, words)
-  return new (describe === describeArchived ? ObjectUnavailable : ProbeFailure)({ step, ...describe(words) })
+  const meaning = meaningOf(found, words)
+  const failure = failureFor(meaning, { ...words, step, status })
+  return meaning === 'archived' ? new ObjectUnavailable(failure) : failure
 }
 
 /** Error codes of a name that no blob can have. The container may be meant. */
@@ -72,13 +110,14 @@ function wordsFor(target: AzureTarget): Words {
   if (target.kind === 'queue') {
     const { location, action } = target
     const thing = `the queue "${location.name}"`
-    const [hostField, thingField] = ['queueUrl', 'queueUrl']
-    return { host: location.host, hostField, service: 'queue service', thing, thingField, action, isPublic: false }
+    const fields = { hostField: 'queueUrl', hostRemedy: 'check queueUrl', thingField: 'queueUrl' }
+    return { ...fields, host: location.host, service: 'queue service', thing, action, isPublic: false }
   }
   const { account, container } = target.location
   const service = {
     host: new URL(account.endpoint).host,
     hostField: 'connectionString',
+    hostRemedy: 'check the endpoint in the connection string',
     service: 'blob service',
     isPublic: account.sharedKey === undefined && account.accessSignature === undefined,
   }
@@ -87,12 +126,6 @@ function wordsFor(target: AzureTarget): Words {
   }
   const thing = `the blob ${excerptOf(target.key, 200)} in "${container}"`
   return { ...service, thing, thingField: 'path', action: 'read' }
-}
-
-/** Keeps the step of the caller: the connection has been established. */
-function withoutAnswer(step: ProbeStep, error: EgressError, { host, hostField }: Words): ProbeFailure {
-  const { code, reason, remedy, field } = egressFailure(error, host, hostField)
-  return new ProbeFailure({ step, code, reason, remedy, ...(field !== undefined && { field }) })
 }
 
 interface AzureError {
@@ -116,91 +149,29 @@ export function readAzureError(error: unknown): AzureError {
   }
 }
 
-const missingNames = [
-  'ContainerNotFound',
-  'QueueNotFound',
-  'QueueBeingDeleted',
-  'QueueDisabled',
-  'ContainerBeingDeleted',
-  'ContainerDisabled',
-  'InvalidResourceName',
-]
-const accountNames = ['AccountIsDisabled', 'AccountBeingCreated', 'ResourceTypeMismatch']
-
-const refusedNames = ['AuthenticationFailed', 'InvalidAuthenticationInfo']
-
-function describeOf({ name, status, isUnknown }: AzureError, { isPublic }: Words): Describe {
-  if (isPublic && (isUnknown || name === 'ResourceNotFound' || [401, 403, 409].includes(status)))
-    return describeNotPublic
-  if (isUnknown || refusedNames.includes(name)) return describeRefused
-  if (missingNames.includes(name) || name === 'ResourceNotFound') return describeMissing
-  if (name === 'BlobArchived' || name === 'BlobBeingRehydrated') return describeArchived
-  if (accountNames.includes(name)) return describeAccount
-  if (status === 401 || status === 403) return describeDenied
-  if (status === 429 || name === 'ServerBusy') return describeBusy
-  if (status >= 500) return ({ host }) => failedServer(`${host} answers with error ${status}`)
-  if (status >= 400 && /^[A-Z][A-Za-z]+$/.test(name)) return describeNotAccepted
-  return describeOther
+const errorNames = {
+  refused: ['AuthenticationFailed', 'InvalidAuthenticationInfo'],
+  missing: [
+    'ResourceNotFound',
+    'ContainerNotFound',
+    'QueueNotFound',
+    'QueueBeingDeleted',
+    'QueueDisabled',
+    'ContainerBeingDeleted',
+    'ContainerDisabled',
+    'InvalidResourceName',
+  ],
+  archived: ['BlobArchived', 'BlobBeingRehydrated'],
+  account: ['AccountIsDisabled', 'AccountBeingCreated', 'ResourceTypeMismatch'],
 }
+const groups = Object.keys(errorNames) as (keyof typeof errorNames)[]
 
-const describeRefused: Describe = ({ host }) => ({
-  step: 'authenticate',
-  code: 'credentials_refused',
-  reason: `${host} does not accept the key or the signature in the connection string`,
-  remedy: 'check it, and whether it has ended or was replaced',
-  field: 'connectionString',
-})
-
-const describeMissing: Describe = ({ host, thing, thingField }) => ({
-  code: 'not_found',
-  reason: `${thing} does not exist at ${host}`,
-  remedy: 'check its name, and that this is the right account',
-  field: thingField,
-})
-
-const describeNotPublic: Describe = ({ thing }) => ({
-  code: 'permission_missing',
-  reason: `${thing} does not exist, or is not open to everyone`,
-  remedy: 'send a connection string with a key, and authentication CONNECTION_STRING',
-  field: 'authentication',
-})
-
-const describeArchived: Describe = ({ thing }) => ({
-  code: 'not_set_up',
-  reason: `${thing} is archived`,
-  remedy: 'bring it back online, or use a pattern that leaves it out',
-  field: 'path',
-})
-
-const describeAccount: Describe = ({ host, service }) => ({
-  code: 'not_set_up',
-  reason: `the account at ${host} cannot be used`,
-  remedy: `check in Azure that it is active and has a ${service}`,
-  field: 'connectionString',
-})
-
-const describeDenied: Describe = ({ thing, action }) => ({
-  code: 'permission_missing',
-  reason: `the connection string does not allow us to ${action} ${thing}`,
-  remedy: `use one that may ${action} it, from the network of Penstock too`,
-  field: 'connectionString',
-})
-
-const describeBusy: Describe = ({ host }) => failedServer(`${host} asks us to slow down`)
-
-const describeNotAccepted: Describe = ({ host }) => ({
-  code: 'source_failed',
-  reason: `${host} does not accept our request`,
-  remedy: 'check the fields of the source',
-})
-
-const describeOther: Describe = ({ host, hostField, service }) => ({
-  code: 'protocol_mismatch',
-  reason: `${host} does not answer as the ${service} of Azure does`,
-  remedy: hostField === 'connectionString' ? 'check the endpoint in the connection string' : `check ${hostField}`,
-  field: hostField,
-})
-
-function failedServer(reason: string): FailureText {
-  return { code: 'source_failed', reason, remedy: 'try again later' }
+function meaningOf({ name, status, isUnknown }: AzureError, { isPublic }: Words): Parameters<typeof failureFor>[0] {
+  if (isPublic && (isUnknown || name === 'ResourceNotFound' || [401, 403, 409].includes(status))) return 'notPublic'
+  const group = isUnknown ? 'refused' : groups.find((each) => errorNames[each].includes(name))
+  if (group) return group
+  if (status === 401 || status === 403) return 'denied'
+  if (status === 429 || name === 'ServerBusy') return 'busy'
+  if (status >= 500) return 'failing'
+  return status >= 400 && /^[A-Z][A-Za-z]+$/.test(name) ? 'notAccepted' : 'other'
 }

@@ -3,7 +3,8 @@
 import { excerptOf } from '../../formats/decode/decode.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
-import { type FailureCode, ProbeFailure } from '../source.ts'
+import { failureTable } from '../failure.ts'
+import type { ProbeFailure } from '../source.ts'
 import type { BucketLocation } from './object-location.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
 
@@ -35,41 +36,36 @@ function attemptAt(
   return { service: 'S3', endpoint: new URL(location.endpoint).host, fields, isPublic: credentials === undefined }
 }
 
+const failureFor = failureTable('{step}', undefined, {
+  silent: ['timed_out', '{endpoint} did not answer in time', 'check that it works, and try again', '{endpointField}'],
+  archived: [
+    'not_set_up',
+    '{resource} is archived',
+    'restore it, or use a pattern that leaves it out',
+    '{resourceField}',
+  ],
+  notPublic: [
+    'permission_missing',
+    '{resource} is not open to everyone for {action}',
+    'send an access key, or make it public',
+    'authentication',
+  ],
+})
+
 const changed = ['NoSuchKey', 'PreconditionFailed', 'InvalidRange']
 
 export function s3Failure(error: unknown, attempt: S3Attempt, signal: AbortSignal): ProbeFailure | ObjectChanged {
-  const { step, endpoint, resource, fields } = attempt
-  const failed = (code: FailureCode, reason: string, remedy: string, field: string): ProbeFailure =>
-    new ProbeFailure({ step, code, reason, remedy, field })
-  if (signal.aborted) {
-    return failed(
-      'timed_out',
-      `${endpoint} did not answer in time`,
-      'check that it works, and try again',
-      fields.endpoint,
-    )
-  }
+  const { action, fields, mayBeBare } = attempt
+  const values = { ...attempt, endpointField: fields.endpoint, resourceField: fields.resource }
+  if (signal.aborted) return failureFor('silent', values)
   const { name, status } = readAwsError(error)
-  const isOfObject = attempt.action === 's3:GetObject'
-  if (isOfObject && (changed.includes(name) || (attempt.mayBeBare && isUnclear(name, status)))) {
-    return new ObjectChanged()
-  }
-  if (name === 'InvalidObjectState') {
-    const remedy = 'restore it, or use a pattern that leaves it out'
-    return new ObjectUnavailable({
-      step,
-      code: 'not_set_up',
-      reason: `${resource} is archived`,
-      remedy,
-      field: fields.resource,
-    })
-  }
+  const isChanged = changed.includes(name) || (mayBeBare && isUnclear(name, status))
+  if (action === 's3:GetObject' && isChanged) return new ObjectChanged()
+  if (name === 'InvalidObjectState') return new ObjectUnavailable(failureFor('archived', values))
   // Name that the client gives to an answer without an error code. A store returns a code for what is missing.
-  const isNameless = name === 'NotFound' && !attempt.mayBeBare
+  const isNameless = name === 'NotFound' && !mayBeBare
   const failure = awsFailure(isNameless ? undefined : error, attempt)
-  if (failure.code !== 'permission_missing' || !attempt.isPublic) return failure
-  const reason = `${resource} is not open to everyone for ${attempt.action}`
-  return failed('permission_missing', reason, 'send an access key, or make it public', 'authentication')
+  return failure.code === 'permission_missing' && attempt.isPublic ? failureFor('notPublic', values) : failure
 }
 
 /** An answer without an error code: the cause may be the object or something else. */

@@ -1,90 +1,95 @@
 // Failures of a schema registry.
 import type { EgressError } from '../../lib/egress.ts'
-import { egressFailure } from '../failure.ts'
-import { type FailureCode, ProbeFailure } from '../source.ts'
+import { egressFailure, failureTable } from '../failure.ts'
+import { ProbeFailure } from '../source.ts'
 import { errorCodeOf } from './schema-answer.ts'
 
-type Field = 'schemaRegistry.url' | 'schemaRegistry.credentials' | 'schemaRegistry.caCertificate'
+/** `registry`: such as `the schema registry at https://host`. */
+export const registryFailure = failureTable('decode', 'schemaRegistry.url', {
+  notARegistry: [
+    'protocol_mismatch',
+    '{registry} does not answer as a schema registry does',
+    'check the url and its path',
+  ],
+  credentialsRefused: [
+    'credentials_refused',
+    '{registry} does not accept the user name and password',
+    'check the credentials of the schema registry',
+    'schemaRegistry.credentials',
+  ],
+  credentialsMissing: [
+    'credentials_refused',
+    '{registry} asks for a user name and a password',
+    'send credentials for it',
+    'schemaRegistry.credentials',
+  ],
+  denied: [
+    'permission_missing',
+    '{what}, which the user of {registry} may not read',
+    'allow the user to read schemas',
+    'schemaRegistry.credentials',
+  ],
+  missing: [
+    'not_found',
+    '{what}, which the schema registry does not have',
+    'check that the url is of the registry that the producers use',
+  ],
+  busy: ['source_failed', '{registry} has too many requests', 'try again later'],
+  failing: ['source_failed', '{registry} answers with status {status}', 'look at the log of the registry'],
+  redirected: [
+    'protocol_mismatch',
+    '{registry} answers with a redirect, which is not followed',
+    'use the url that it redirects to',
+  ],
+  tooManyReferences: [
+    'source_failed',
+    'schema {id} refers to more schemas than can be loaded from {registry}',
+    'use a schema with fewer references',
+  ],
+  unreadableAuthority: [
+    'certificate_untrusted',
+    'the caCertificate for {registry} holds no certificate that can be read',
+    'send the certificate of the authority as PEM',
+    'schemaRegistry.caCertificate',
+  ],
+  passwordInTheClear: [
+    'tls_refused',
+    '{registry} has an http url, so that its password would cross the network in the clear',
+    'use an https url, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true',
+  ],
+  clientCertificate: [
+    'tls_refused',
+    '{registry} asks for a client certificate, which Penstock does not have for a schema registry',
+    'have the registry accept a user name and a password instead',
+  ],
+  broken: [
+    'protocol_mismatch',
+    '{registry} broke its answer off, or answers with more than 1 MiB',
+    'check that this is the right port, and that it speaks HTTP there',
+  ],
+})
 
-function failure(code: FailureCode, reason: string, remedy: string, field: Field = 'schemaRegistry.url'): ProbeFailure {
-  return new ProbeFailure({ step: 'decode', code, reason, remedy, field })
+/** The answer is an error. `what`: of the request, continued with `, which the schema registry does not have`. */
+export function answerFailure(
+  { status, body }: { status: number; body: Buffer },
+  { hasCredentials, ...values }: { registry: string; hasCredentials: boolean; what: string },
+): ProbeFailure {
+  return registryFailure(meaningOf(status, body, hasCredentials), { ...values, status })
 }
 
-/** Creates the failures of one registry. */
-export interface RegistryFailures {
-  unreached(error: EgressError): ProbeFailure
-  /** `what` continues with `, which the schema registry does not have`. */
-  refused(status: number, body: Buffer, what: string): ProbeFailure
-  notARegistry(): ProbeFailure
-  tooManyReferences(id: number): ProbeFailure
-  unreadableAuthority(): ProbeFailure
-  passwordInTheClear(): ProbeFailure
+function meaningOf(status: number, body: Buffer, hasCredentials: boolean): Parameters<typeof registryFailure>[0] {
+  if (status === 401) return hasCredentials ? 'credentialsRefused' : 'credentialsMissing'
+  if (status === 403) return 'denied'
+  const errorCode = status === 404 ? (errorCodeOf(body) ?? 0) : 0
+  if (errorCode > 40_400 && errorCode < 40_500) return 'missing'
+  if (status === 429) return 'busy'
+  if (status >= 500) return 'failing'
+  return status >= 300 && status < 400 ? 'redirected' : 'notARegistry'
 }
 
-/** `url`: without credentials and parameters. */
-export function registryFailures(url: string, hasCredentials: boolean): RegistryFailures {
-  const registry = `the schema registry at ${url}`
-  const notARegistry = (): ProbeFailure =>
-    failure('protocol_mismatch', `${registry} does not answer as a schema registry does`, 'check the url and its path')
-  return {
-    unreached: (error) => unreached(error, registry),
-    refused(status, body, what) {
-      if (status === 401) return credentialsRefused(registry, hasCredentials)
-      if (status === 403) {
-        const reason = `${what}, which the user of ${registry} may not read`
-        return failure('permission_missing', reason, 'allow the user to read schemas', 'schemaRegistry.credentials')
-      }
-      const errorCode = errorCodeOf(body)
-      if (status === 404 && errorCode !== undefined && errorCode > 40_400 && errorCode < 40_500) {
-        const remedy = 'check that the url is of the registry that the producers use'
-        return failure('not_found', `${what}, which the schema registry does not have`, remedy)
-      }
-      if (status === 429) return failure('source_failed', `${registry} has too many requests`, 'try again later')
-      if (status >= 500) {
-        return failure('source_failed', `${registry} answers with status ${status}`, 'look at the log of the registry')
-      }
-      if (status >= 300 && status < 400) {
-        const remedy = 'use the url that it redirects to'
-        return failure('protocol_mismatch', `${registry} answers with a redirect, which is not followed`, remedy)
-      }
-      return notARegistry()
-    },
-    notARegistry,
-    tooManyReferences(id) {
-      const reason = `schema ${id} refers to more schemas than can be loaded from ${registry}`
-      return failure('source_failed', reason, 'use a schema with fewer references')
-    },
-    unreadableAuthority() {
-      const reason = `the caCertificate for ${registry} holds no certificate that can be read`
-      const remedy = 'send the certificate of the authority as PEM'
-      return failure('certificate_untrusted', reason, remedy, 'schemaRegistry.caCertificate')
-    },
-    passwordInTheClear() {
-      const reason = `${registry} has an http url, so that its password would cross the network in the clear`
-      const remedy = 'use an https url, or the operator of Penstock can set PENSTOCK_ALLOW_PLAINTEXT=true'
-      return failure('tls_refused', reason, remedy)
-    },
-  }
-}
-
-function unreached(error: EgressError, registry: string): ProbeFailure {
-  if (error.tls === 'client refused') {
-    const reason = `${registry} asks for a client certificate, which Penstock does not have for a schema registry`
-    return failure('tls_refused', reason, 'have the registry accept a user name and a password instead')
-  }
-  if (error.failure === 'broken') {
-    const reason = `${registry} broke its answer off, or answers with more than 1 MiB`
-    return failure('protocol_mismatch', reason, 'check that this is the right port, and that it speaks HTTP there')
-  }
-  const isUntrusted = error.tls === 'untrusted'
-  const { code, reason, remedy } = egressFailure(error, registry, '')
-  return failure(code, reason, remedy, isUntrusted ? 'schemaRegistry.caCertificate' : 'schemaRegistry.url')
-}
-
-function credentialsRefused(registry: string, hasCredentials: boolean): ProbeFailure {
-  const reason = hasCredentials
-    ? `${registry} does not accept the user name and password`
-    : `${registry} asks for a user name and a password`
-  const remedy = hasCredentials ? 'check the credentials of the schema registry' : 'send credentials for it'
-  return failure('credentials_refused', reason, remedy, 'schemaRegistry.credentials')
+export function unreachedFailure(error: EgressError, registry: string): ProbeFailure {
+  if (error.tls === 'client refused') return registryFailure('clientCertificate', { registry })
+  if (error.failure === 'broken') return registryFailure('broken', { registry })
+  const field = error.tls === 'untrusted' ? 'schemaRegistry.caCertificate' : 'schemaRegistry.url'
+  return new ProbeFailure({ ...egressFailure(error, registry, field), step: 'decode' })
 }

@@ -8,7 +8,7 @@ import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
 import { withoutTrailingSlashes } from '../../lib/url-path.ts'
 import type { SourceAccess, SourceContext } from '../source.ts'
 import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
-import { type RegistryFailures, registryFailures } from './schema-registry-failure.ts'
+import { answerFailure, registryFailure, unreachedFailure } from './schema-registry-failure.ts'
 
 export type { RegisteredSchema } from './schema-answer.ts'
 
@@ -53,7 +53,8 @@ export function makeSchemaRegistry(address: SchemaRegistryAddress, options: Regi
 }
 
 interface Ask {
-  failures: RegistryFailures
+  /** For texts of failures. */
+  registry: string
   /** `what`: description of the request for a `not_found` failure. */
   schemaAt(path: string, what: string): Promise<SchemaAnswer>
 }
@@ -62,9 +63,13 @@ function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }:
   const { credentials, caCertificate } = address
   const endpoint = endpointOf(address.url)
   const shownUrl = `${endpoint.protocol}://${hostInUrl(endpoint.host)}:${endpoint.port}${endpoint.path}`
-  const failures = registryFailures(shownUrl, credentials !== undefined)
-  if (caCertificate !== undefined && !isCertificate(caCertificate)) throw failures.unreadableAuthority()
-  if (endpoint.protocol === 'http' && credentials && !context.allowPlaintext) throw failures.passwordInTheClear()
+  const registry = `the schema registry at ${shownUrl}`
+  if (caCertificate !== undefined && !isCertificate(caCertificate)) {
+    throw registryFailure('unreadableAuthority', { registry })
+  }
+  if (endpoint.protocol === 'http' && credentials && !context.allowPlaintext) {
+    throw registryFailure('passwordInTheClear', { registry })
+  }
   const tls = caCertificate === undefined ? trustWith(context.caCertificates) : { ca: caCertificate }
   const headers = {
     accept: 'application/vnd.schemaregistry.v1+json, application/json',
@@ -85,16 +90,17 @@ function makeAsk(address: SchemaRegistryAddress, { egress, signal, ...context }:
         tls,
       })
     } catch (error) {
-      throw error instanceof EgressError ? failures.unreached(error) : error
+      throw error instanceof EgressError ? unreachedFailure(error, registry) : error
     }
   }
   return {
-    failures,
+    registry,
     async schemaAt(path, what) {
       const { status, body } = await get(path)
-      if (status !== 200) throw failures.refused(status, body, what)
+      const hasCredentials = credentials !== undefined
+      if (status !== 200) throw answerFailure({ status, body }, { registry, hasCredentials, what })
       const answer = schemaOfAnswer(body)
-      if (!answer) throw failures.notARegistry()
+      if (!answer) throw registryFailure('notARegistry', { registry })
       return answer
     },
   }
@@ -126,6 +132,7 @@ function basic({ username = '', password = '' }: { username?: string; password?:
 async function loadWithReferences(ask: Ask, id: number, namedBy: string): Promise<RegisteredSchema> {
   const what = `${namedBy} names schema ${id}`
   const { type, schema, references } = await ask.schemaAt(`/schemas/ids/${id}`, what)
+  const tooMany = registryFailure('tooManyReferences', { registry: ask.registry, id })
   const loaded: RegisteredSchema['references'] = []
   const seen = new Set<string>()
   let textLength = schema.length
@@ -134,11 +141,11 @@ async function loadWithReferences(ask: Ask, id: number, namedBy: string): Promis
       // The first reference of a name is used, as in Confluent's clients.
       if (seen.has(name)) continue
       seen.add(name)
-      if (depth > maxReferenceDepth || seen.size > maxReferences) throw ask.failures.tooManyReferences(id)
+      if (depth > maxReferenceDepth || seen.size > maxReferences) throw tooMany
       const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
       const answer = await ask.schemaAt(path, `schema ${id} refers to version ${version} of another subject`)
       textLength += answer.schema.length
-      if (textLength > maxTextLength) throw ask.failures.tooManyReferences(id)
+      if (textLength > maxTextLength) throw tooMany
       await load(answer.references, depth + 1)
       loaded.push({ name, subject, version, schema: answer.schema })
     }

@@ -4,13 +4,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { environment, nodeFlags } from '../bin/launch.js'
-import { consoleActions } from '../src/execution/console-actions.ts'
-import { isWrite } from '../src/operation/operation.ts'
-import { operations } from '../src/operations.ts'
-import { mutants, readMutated } from './run/mutants.ts'
+import { environment, nodeFlags } from '../../bin/launch.js'
+import { consoleActions } from '../../src/execution/console-actions.ts'
+import { isWrite } from '../../src/operation/operation.ts'
+import { operations } from '../../src/operations.ts'
+import { mutants, readMutated } from '../run/mutants.ts'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
 /** A noun imports only nouns before it, type imports included. */
 const nounOrder = [
