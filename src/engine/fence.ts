@@ -4,7 +4,7 @@ import { EngineError } from './engine.ts'
 import { quoteText } from './names.ts'
 import { attemptTimeoutMs, waitForAttempts } from './running-queries.ts'
 import { dropTable, fenceTable, fullName, listStaged, parseRows } from './side-tables.ts'
-import type { SinkParts } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
 
 /** The table must survive a restart of ClickHouse. */
 export async function makeFence({ client, table }: SinkParts, signal: AbortSignal): Promise<void> {

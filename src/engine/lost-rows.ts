@@ -6,7 +6,8 @@ import { known } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName, parseRows, queryTables, type TableRef } from './side-tables.ts'
-import { partitionText, type SinkParts, stagedRowsLost } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
+import { partitionText, stagedRowsLost } from './staged-insert.ts'
 
 /** Sample size per partition. A part is written completely or not at all, so a few rows stand for all. */
 const sampledRows = 20

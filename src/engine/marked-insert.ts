@@ -6,15 +6,8 @@ import { listOf } from './insert-text.ts'
 import { quoteName, quoteText } from './names.ts'
 import { commentOf } from './running-queries.ts'
 import { fullName } from './side-tables.ts'
-import {
-  move,
-  moveStaged,
-  partitionText,
-  type SinkParts,
-  type StagedRows,
-  withStaged,
-  withStagingTable,
-} from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
+import { move, moveStaged, partitionText, type StagedRows, withStaged, withStagingTable } from './staged-insert.ts'
 import { markerColumn, markerOf } from './table-delivery.ts'
 import { insertByView } from './view-insert.ts'
 

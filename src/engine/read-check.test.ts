@@ -4,7 +4,7 @@ import { defaultSettings } from '../pipes/settings.ts'
 import { EngineError, type Insert } from './engine.ts'
 import { AnswerTooLong } from './exchange.ts'
 import { openReadCheck } from './read-check.ts'
-import type { SinkParts } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
 
 const { signal } = new AbortController()
 const fields = [{ name: 'id', type: 'UInt32' }]

@@ -5,7 +5,7 @@ import type { EngineClient } from './client.ts'
 import { EngineError, type Insert } from './engine.ts'
 import { insertMarked } from './marked-insert.ts'
 import { listLeft } from './side-tables.ts'
-import type { SinkParts } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
 
 const never = new AbortController().signal
 const owner = { pipeId: '0198a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b', workerIndex: 0, epoch: 7 }

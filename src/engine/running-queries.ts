@@ -6,7 +6,7 @@ import { addressText } from './check.ts'
 import { EngineError } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
 import { batchMark, parseRows } from './side-tables.ts'
-import type { SinkParts } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
 
 /** Longer than ClickHouse takes to write a batch. */
 export const attemptTimeoutMs = 300_000

@@ -1,7 +1,7 @@
 // Inserts through a staging table, for ClickHouse without `input` or without insert tokens. All rows are in the staging table before the
 // first is moved, and still there after the last: a restart in between empties the staging table.
+
 import { randomBytes } from 'node:crypto'
-import type { Capabilities } from './capabilities.ts'
 import { addressText } from './check.ts'
 import type { EngineClient } from './client.ts'
 import { EngineError, type Insert, type InsertOutcome } from './engine.ts'
@@ -9,31 +9,10 @@ import { moveSettings } from './insert-settings.ts'
 import { listOf } from './insert-text.ts'
 import { quoteName } from './names.ts'
 import { sendRows } from './send-rows.ts'
-import { fullName, parseRows, type SinkOwner, type StagingPurpose, stagingTable, type TableRef } from './side-tables.ts'
+import { fullName, parseRows, type StagingPurpose, stagingTable, type TableRef } from './side-tables.ts'
+import type { SinkParts } from './sink-parts.ts'
 import { fillText, selectedOf, stagingText, witnessColumn, witnessText } from './staging-text.ts'
-import { type InsertPath, insertByView } from './view-insert.ts'
-
-/** Parameters shared by all inserts of a sink. */
-export interface SinkParts {
-  client: EngineClient
-  capabilities: Capabilities
-  table: TableRef
-  owner: SinkOwner
-  /** Column types of the table, by column name. */
-  types: ReadonlyMap<string, string>
-  /** Empty when the table has no partition key. */
-  partitionKey: string
-  /** Whether the table stores tokens before their rows, so that it may have a token without them. */
-  areTokensFirst: boolean
-  /** Table with the engine Null for `tryOut`; created when needed. */
-  tryOutTable: TableRef
-  /** Whether the user may not read `system.processes`. */
-  cannotListQueries: boolean
-  /** The insert path that worked last, by the fields of the body. */
-  insertPaths: Map<string, InsertPath>
-  /** Drops the tables in the background, in this order. Closing the sink waits for it. */
-  drop(...tables: TableRef[]): void
-}
+import { insertByView } from './view-insert.ts'
 
 /** The partition of a row as text, so that keys of several columns and NULL can be compared. */
 export function partitionText(partitionKey: string): string {

@@ -10,7 +10,8 @@ import { findMissing, loadTraits, type RowTraits } from './lost-rows.ts'
 import { quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
 import { fullName, stagingTable, type TableRef } from './side-tables.ts'
-import { partitionText, type SinkParts } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
+import { partitionText } from './staged-insert.ts'
 import { definitionSettings } from './table-statements.ts'
 
 /** A second token may be stored without its rows, too. */

@@ -5,7 +5,8 @@ import { insertText } from './insert-text.ts'
 import { quoteText } from './names.ts'
 import { sendRows } from './send-rows.ts'
 import { dropTable, fullName, type TableRef } from './side-tables.ts'
-import { moveStaged, type SinkParts, withStaged } from './staged-insert.ts'
+import type { SinkParts } from './sink-parts.ts'
+import { moveStaged, withStaged } from './staged-insert.ts'
 
 /** Undefined, or ClickHouse's error text. */
 export async function tryOut(parts: SinkParts, insert: Insert, signal: AbortSignal): Promise<string | undefined> {

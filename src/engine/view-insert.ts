@@ -1,5 +1,6 @@
 // Inserts through a Null table and a materialized view, for ClickHouse without `input`: nothing is stored twice. Invariant: rows sent
 // while the view does not exist are lost, and are never taken for inserted.
+
 import { randomBytes } from 'node:crypto'
 import { addressText } from './check.ts'
 import type { EngineClient } from './client.ts'
@@ -9,13 +10,10 @@ import { quoteText } from './names.ts'
 import { commentOf } from './running-queries.ts'
 import { sendRows } from './send-rows.ts'
 import { fullName, parseRows, queryTables, stagingTable, type TableRef } from './side-tables.ts'
-import type { SinkParts } from './staged-insert.ts'
+import type { InsertPath, SinkParts } from './sink-parts.ts'
 import { fillText } from './staging-text.ts'
 import { markerOf } from './table-delivery.ts'
 import { nullTableText, planView, type TableColumn, type ViewPlan, viewText } from './view-text.ts'
-
-/** Insert paths from the cheapest on: fields read with the types of their columns, fields read as Nullable, or a staging table. */
-export type InsertPath = 'plain' | 'nullable' | 'staged'
 
 interface ViewOptions {
   /** Whether the marker column gets the batch. */

@@ -8,7 +8,8 @@ import { environment, nodeFlags } from '../../bin/launch.js'
 import { consoleActions } from '../../src/execution/console-actions.ts'
 import { isWrite } from '../../src/operation/operation.ts'
 import { operations } from '../../src/operations.ts'
-import { mutants, readMutated } from '../run/mutants.ts'
+import { readMutated } from '../run/mutants/mutant.ts'
+import { mutants } from '../run/mutants.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const files = globSync('src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'))
@@ -81,8 +82,6 @@ const allowed: Record<string, string[]> = {
 
 /** Import circles that are still to be removed. The list may only shrink. */
 const knownCircles = [
-  ['src/sources/kafka/kafka-connection.ts', 'src/sources/kafka/kafka-login.ts', 'src/sources/kafka/kafka-token.ts'],
-  ['src/sources/kafka/kafka-assignment.ts', 'src/sources/kafka/kafka-offset-reset.ts'],
   [
     'src/formats/decode/avro-container.ts',
     'src/formats/decode/avro-rows.ts',
@@ -99,8 +98,6 @@ const knownCircles = [
     'src/formats/decode/whole-file-fit.ts',
     'src/sources/schema-registry/confluent-records.ts',
   ],
-  ['src/sources/kinesis/kinesis-client.ts', 'src/sources/kinesis/kinesis-consumer.ts'],
-  ['src/engine/fence.ts', 'src/engine/running-queries.ts', 'src/engine/staged-insert.ts', 'src/engine/view-insert.ts'],
   ['src/formats/encode/delimited-format.ts', 'src/formats/encode/object-format.ts'],
   [
     'src/formats/encode/encoder.ts',
@@ -108,7 +105,6 @@ const knownCircles = [
     'src/formats/encode/object-encoder.ts',
     'src/formats/encode/record-encoder.ts',
   ],
-  ['src/runner/postgres/arrays.ts', 'src/runner/postgres/timestamp-values.ts', 'src/runner/postgres/values.ts'],
 ]
 
 function importsOf(file: string): { path: string; isType: boolean; isLazy: boolean }[] {

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import { FieldOutput } from './field-output.ts'
-import type { ScalarValues, WriteValue } from './values.ts'
+import type { ScalarValues, WriteValue } from './scalar-values.ts'
 
 const code = (letter: string): number => letter.charCodeAt(0)
 const [open, close, quote, backslash] = [code('{'), code('}'), code('"'), code('\\')]

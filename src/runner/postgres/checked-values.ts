@@ -4,9 +4,9 @@
 import type { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
+import type { ColumnValues, WriteValue } from './scalar-values.ts'
 import type { TargetColumn } from './target.ts'
 import { nullText } from './text-fields.ts'
-import type { ColumnValues, WriteValue } from './values.ts'
 
 type Fits = (text: string, typeId: number) => boolean
 

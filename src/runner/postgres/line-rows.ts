@@ -6,8 +6,9 @@ import { partOf, partWithout } from '../../formats/encode/row-parts.ts'
 import type { RowShape, Rows } from '../rows.ts'
 import { FieldOutput } from './field-output.ts'
 import { deletedColumn, versionColumn } from './names.ts'
+import type { ColumnValues } from './scalar-values.ts'
 import { isNullField, newline, tab, unescapeField } from './text-fields.ts'
-import { type ColumnValues, reasonOf } from './values.ts'
+import { reasonOf } from './values.ts'
 
 /** Shape of lines with these columns in this order, then the version and the deletion flag. */
 export function shapeOf(columns: readonly { name: string; values: Pick<ColumnValues, 'type'> }[]): RowShape {

@@ -4,8 +4,9 @@ import type { RejectedRow } from '../../engine/rejected-row.ts'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import type { Tuple } from '../../sources/postgres/pgoutput.ts'
 import { FieldOutput } from './field-output.ts'
+import type { ColumnValues } from './scalar-values.ts'
 import { tab } from './text-fields.ts'
-import { type ColumnValues, reasonOf } from './values.ts'
+import { reasonOf } from './values.ts'
 
 const chunkBytes = 192 * 1024
 

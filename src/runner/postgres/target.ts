@@ -11,9 +11,10 @@ import type { FoundColumn } from '../../sources/postgres/postgres-columns.ts'
 import { parseLsn } from '../../sources/postgres/postgres-link.ts'
 import { isFoundByPrimaryKey, type MappedTable, sortingKeyOf } from '../../sources/postgres/postgres-tables.ts'
 import { deletedColumn, versionColumn } from './names.ts'
+import type { ColumnValues } from './scalar-values.ts'
 import { type SourceShape, sourceShapeOf } from './source-shape.ts'
 import { isLogTable } from './table-plan.ts'
-import { type ColumnValues, columnValues } from './values.ts'
+import { columnValues } from './values.ts'
 
 export interface TargetColumn extends Pick<FoundColumn, 'name' | 'typeId' | 'modifier'> {
   values: ColumnValues

@@ -2,7 +2,7 @@
 // of that range.
 import { Buffer } from 'node:buffer'
 import { Undecodable } from '../../formats/decode/decode.ts'
-import type { ScalarValues, WriteValue } from './values.ts'
+import type { ScalarValues, WriteValue } from './scalar-values.ts'
 
 type TimestampValues = Pick<ScalarValues, 'expression' | 'defaultText' | 'write'>
 

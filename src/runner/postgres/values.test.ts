@@ -5,8 +5,9 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { Undecodable } from '../../formats/decode/decode.ts'
 import { FieldOutput } from './field-output.ts'
+import type { ColumnValues } from './scalar-values.ts'
 import { unescapeField } from './text-fields.ts'
-import { type ColumnValues, columnValues, type EngineAbilities } from './values.ts'
+import { columnValues, type EngineAbilities } from './values.ts'
 
 const today: EngineAbilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
 const before: EngineAbilities = { hasBool: false, hasDate32: false, hasDateTime64: false, mostDecimalDigits: 38 }

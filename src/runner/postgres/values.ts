@@ -12,7 +12,7 @@
 //   everything that is String   as printed, including numbers, dates and times for which the engine has no type
 //
 // ClickHouse reads \N in a column that is not Nullable as the default of its type.
-import type { Buffer } from 'node:buffer'
+
 import { Undecodable } from '../../formats/decode/decode.ts'
 import {
   destinationType,
@@ -23,27 +23,11 @@ import {
   scalarType,
 } from '../../sources/postgres/postgres-types.ts'
 import { makeArrayWriter } from './arrays.ts'
-import type { FieldOutput } from './field-output.ts'
+import type { ColumnValues, IsUnrepresentable, ScalarValues, WriteValue } from './scalar-values.ts'
 import { nullText } from './text-fields.ts'
 import { findTimestampValues } from './timestamp-values.ts'
 
 export type { EngineAbilities }
-
-/** The bytes are a value in PostgreSQL's text format. Throws Undecodable. */
-export type WriteValue = (bytes: Buffer, start: number, end: number, out: FieldOutput) => void
-
-export interface ColumnValues {
-  /** ClickHouse type. */
-  type: string
-  /** Field for NULL; `[]` for arrays, which cannot be NULL in ClickHouse. */
-  nullText: string
-  /** SQL expression for the column in COPY. */
-  expression(quotedColumn: string): string
-  /** Values from COPY must be unescaped and go through `write` too. */
-  isRewritten: boolean
-  /** Writes a TabSeparated field. Never called for NULL. */
-  write: WriteValue
-}
 
 export function columnValues(
   column: PostgresColumn,
@@ -79,28 +63,11 @@ function delimiterOf({ name, isBuiltIn, delimiter }: PostgresType): string {
   return delimiter ?? (isBuiltIn && name === 'box' ? ';' : ',')
 }
 
-export type IsUnrepresentable = (bytes: Buffer, start: number, end: number) => boolean
-
 function orNull(isUnrepresentable: IsUnrepresentable, write: WriteValue): WriteValue {
   return (bytes, start, end, out) => {
     if (isUnrepresentable(bytes, start, end)) out.text(nullText)
     else write(bytes, start, end, out)
   }
-}
-
-/** Of a column, or of the elements of an array. */
-export interface ScalarValues {
-  expression: ColumnValues['expression']
-  isRewritten: boolean
-  /** Values are quoted in an array. */
-  isQuoted: boolean
-  /** Default value of the type, as an array element. */
-  defaultText: string
-  /** The ClickHouse type cannot hold this value. */
-  isUnrepresentable?: IsUnrepresentable
-  write: WriteValue
-  /** For array elements, when different from `write`. */
-  writeElement?: WriteValue
 }
 
 const unchanged = (column: string): string => column
