@@ -5,6 +5,7 @@ import { it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { freshAddress } from '../../test/harness/world.ts'
+import { FairQueue } from '../lib/fair-queue.ts'
 import { hashPassword } from '../lib/password.ts'
 
 const password = 'correct horse battery staple'
@@ -29,6 +30,17 @@ onBothDatabases('an address that sends as many sign-ins as may wait', (app) => {
         } else setImmediate(answer)
       },
     )
+    let queuedCalls = 0
+    const { run } = FairQueue.prototype
+    t.mock.method(FairQueue.prototype, 'run', function (this: FairQueue, ...call: Parameters<typeof run>) {
+      queuedCalls++
+      return run.apply(this, call)
+    })
+    // Whatever fails, the queues of this process are free for other tests.
+    t.after(() => {
+      areHeld = false
+      for (const answer of pending) answer()
+    })
     const { organizationId } = app().sample
     const userId = await app().addMember(organizationId, 'developer')
     await app().query(`UPDATE users SET password_hash = '${await hashPassword(password)}' WHERE id = '${userId}'`)
@@ -55,9 +67,12 @@ onBothDatabases('an address that sends as many sign-ins as may wait', (app) => {
     assert.equal(newBrowser.status, 503)
     assert.match(String(newBrowser.headers['retry-after']), /^\d+$/)
 
+    const queuedBefore = queuedCalls
     const waiting = [signIn(office, { email, password }, device), signIn(freshAddress(), { email, password })]
     let isRefused = false
     for (const one of waiting) void one.then(({ status }) => (isRefused ||= status !== 200))
+    // A database may take longer to find their accounts than this loop takes for many hashes.
+    while (!isRefused && queuedCalls < queuedBefore + waiting.length) await nextTurn()
     while (!isRefused && compared.filter((message) => message === password).length < 2) {
       pending.shift()?.()
       await nextTurn()
