@@ -7,7 +7,7 @@ import type { Row } from '../../source-shapes/probe.ts'
 import { type AvroRecord, type LogicalTypes, parseAvroSchema } from './avro-schema.ts'
 import { readAvroRow } from './avro-values.ts'
 import { ByteReader, Misfit, TooShort } from './byte-reader.ts'
-import type { ObjectStart } from './decode.ts'
+import type { ObjectStart } from './decoding.ts'
 import { BudgetSpent, type SampleBudget } from './sample-budget.ts'
 
 const magic = 'Obj\u0001'

@@ -6,10 +6,11 @@ import { crc32, deflateRawSync, zstdCompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '@platformatic/kafka'
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
-import type { RegisteredSchema, SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
-import { ProbeFailure } from '../../sources/source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import { Undecodable } from '../undecodable.ts'
 import { decodeAvroFile, decodeAvroRecords, decodeConfluentAvro } from './avro-rows.ts'
-import { type Decoded, Undecodable } from './decode.ts'
+import type { Decoded } from './decoding.ts'
+import type { RegisteredSchema, SchemaRegistry } from './registered-schema.ts'
 
 const longType = avro.types.LongType.__with({
   fromBuffer: (bytes: Buffer) => bytes.readBigInt64LE(),

@@ -1,20 +1,16 @@
 // Decodes Avro: object container files, whole or truncated, and records with a schema in a registry.
 
 import type { Row, SourceField } from '../../source-shapes/probe.ts'
-import {
-  type BodyReader,
-  type ConfluentFormat,
-  decodeConfluent,
-  quoteStart,
-} from '../../sources/schema-registry/confluent-records.ts'
-import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
+import { Undecodable } from '../undecodable.ts'
 import { isAvroContainer, openAvroContainer, type RowLimits, readAvroBlocks } from './avro-container.ts'
 import { parseAvroSchema } from './avro-schema.ts'
 import { fieldsOfAvro, fieldsOfAvroFile } from './avro-types.ts'
 import { readAvroRow } from './avro-values.ts'
 import { Misfit, TooShort } from './byte-reader.ts'
+import { type BodyReader, type ConfluentFormat, decodeConfluent, quoteStart } from './confluent-records.ts'
 import { mergeFields } from './declared-fields.ts'
-import { type Decoded, type ObjectStart, Undecodable } from './decode.ts'
+import type { Decoded, ObjectStart } from './decoding.ts'
+import type { SchemaRegistry } from './registered-schema.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from './sample-budget.ts'
 import { SchemaFault } from './schema-fault.ts'
 

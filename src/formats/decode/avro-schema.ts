@@ -3,8 +3,8 @@
 
 import { isObject } from '../../lib/merge-patch.ts'
 import { quote } from '../../lib/shape-rules.ts'
+import type { SecondDigits } from '../timestamps.ts'
 import { SchemaFault } from './schema-fault.ts'
-import type { SecondDigits } from './timestamp-text.ts'
 
 export type AvroNode =
   | { kind: 'null' | 'boolean' | 'int' | 'long' | 'float' | 'double' | 'bytes' | 'string'; logical?: AvroLogical }

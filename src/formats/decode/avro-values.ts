@@ -1,11 +1,13 @@
 // Decodes values of Avro's binary encoding. Bytes are untrusted: depth, counts and lengths are checked before memory is
 // allocated.
 
+import { asBuffer } from '../../lib/as-buffer.ts'
 import type { Row } from '../../source-shapes/probe.ts'
+import { textOfCount, timeOfCount } from '../timestamps.ts'
 import type { AvroLogical, AvroNode, AvroRecord } from './avro-schema.ts'
 import { type ByteReader, Misfit } from './byte-reader.ts'
+import { decimalText } from './decimal-text.ts'
 import { type SampleBudget, spendValues } from './sample-budget.ts'
-import { decimalText, timestampText, timeText } from './timestamp-text.ts'
 
 const deepest = 64
 
@@ -124,9 +126,9 @@ function withLogical(count: number | bigint, logical: AvroLogical | undefined): 
     case 'date':
       return dateOf(Number(count))
     case 'time':
-      return timeText(count, logical.digits)
+      return timeOfCount(count, logical.digits)
     case 'timestamp':
-      return timestampText(count, logical.digits, logical.isLocal)
+      return textOfCount(count, logical.digits, logical.isLocal)
     default:
       return count
   }
@@ -160,5 +162,5 @@ function bytesOf(bytes: Uint8Array, logical: AvroLogical | undefined): Uint8Arra
 }
 
 function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+  return asBuffer(bytes).toString('hex')
 }

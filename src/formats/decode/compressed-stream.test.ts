@@ -4,9 +4,9 @@ import { buffer } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import { NotConnected } from '../../sources/source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import { Undecodable } from '../undecodable.ts'
 import { decompressedStream } from './compressed-stream.ts'
-import { Undecodable } from './decode.ts'
 
 const text = Buffer.from('rows of text, '.repeat(20_000))
 const half = text.length / 2

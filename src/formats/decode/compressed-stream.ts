@@ -10,8 +10,9 @@ import {
   type ZstdDecompress,
 } from 'node:zlib'
 import xz from 'xz-decompress'
+import { Undecodable } from '../undecodable.ts'
 import { type CompressionMethod, compressionOf, damage, refuseTrailing } from './compression.ts'
-import { type Compression, Undecodable } from './decode.ts'
+import type { Compression } from './decoding.ts'
 
 type Bytes = AsyncIterable<Uint8Array>
 type Decompressor = Gunzip | BrotliDecompress | ZstdDecompress

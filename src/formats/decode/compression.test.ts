@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, constants, crc32, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { Undecodable } from '../undecodable.ts'
 import { compressionOf, decompress, readStart } from './compression.ts'
-import { type Compression, type ObjectBytes, Undecodable } from './decode.ts'
+import type { Compression, ObjectBytes } from './decoding.ts'
 
 function objectOf(key: string, bytes: Uint8Array): ObjectBytes & { readBytes: number } {
   return {

@@ -3,7 +3,8 @@
 import { Buffer } from 'node:buffer'
 import { constants, createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib'
 import xz from 'xz-decompress'
-import { type Compression, excerptOf, type ObjectBytes, type ObjectStart, Undecodable } from './decode.ts'
+import { excerptOf, Undecodable } from '../undecodable.ts'
+import type { Compression, ObjectBytes, ObjectStart } from './decoding.ts'
 
 /** Compression method without aliases. */
 export type CompressionMethod = 'none' | 'gzip' | 'brotli' | 'xz' | 'zstd'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { type ObjectFormat, Undecodable } from './decode.ts'
+import { Undecodable } from '../undecodable.ts'
+import type { ObjectFormat } from './decoding.ts'
 import { decodeDelimited } from './delimited-rows.ts'
 
 interface Options {

@@ -1,8 +1,23 @@
-// Decodes CSV and TabSeparated like the engine. Works on bytes (as Latin-1 characters), because the engine does not require UTF-8:
-// a value that is not valid UTF-8 is returned as bytes.
+// Decodes CSV and TabSeparated like the engine, which does not require UTF-8: a value that is not valid UTF-8 is returned as bytes.
+// Unlike the inserts of a pipe, a sample may have single quotes.
 import { Buffer, isUtf8 } from 'node:buffer'
+import { asBuffer } from '../../lib/as-buffer.ts'
 import type { Row, SourceField } from '../../source-shapes/probe.ts'
-import { type Decoded, excerptOf, type ObjectDecoding, type ObjectStart, Undecodable } from './decode.ts'
+import {
+  afterCell,
+  type DelimitedText,
+  delimitedTextOf,
+  endOfPlain,
+  endOfQuoted,
+  lengthWithoutLineEnds,
+  newline,
+  quote,
+  skipBlanks,
+  trimLine,
+} from '../delimited-scan.ts'
+import { byteOrderMarkLength } from '../json-scan.ts'
+import { excerptOf, Undecodable } from '../undecodable.ts'
+import type { Decoded, ObjectDecoding, ObjectStart } from './decoding.ts'
 import { inferFieldsOfText } from './infer-fields.ts'
 
 /** With more, the delimiter is wrong. */
@@ -21,11 +36,9 @@ export function decodeDelimited(
   { bytes, isWhole }: ObjectStart,
   { format, delimiter, maxRows }: Pick<ObjectDecoding, 'format' | 'delimiter' | 'maxRows'>,
 ): Decoded {
-  const text = Buffer.from(bytes).toString('latin1')
   refuseUtf16(bytes)
-  const readCell = format.startsWith('CSV') ? csvCellReader(delimiter ?? ',') : readTabSeparatedCell
-  const hasNames = format.endsWith('WithNames')
-  const lines = readLines(text, { readCell, isWhole, maxLines: hasNames ? maxRows + 1 : maxRows })
+  const { text, hasNames } = delimitedTextOf({ format, delimiter })
+  const lines = readLines(asBuffer(bytes), { text, isWhole, maxLines: hasNames ? maxRows + 1 : maxRows })
   if (lines.length <= (hasNames ? 1 : 0) && !isWhole && maxRows > 0) {
     throw new Undecodable(`the first line is longer than the ${bytes.length} bytes that are read of an object`)
   }
@@ -71,115 +84,89 @@ function cellValue(cell: string | null): string | Uint8Array | null {
   return isUtf8(bytes) ? bytes.toString('utf8') : new Uint8Array(bytes)
 }
 
-/** A value and its end: a delimiter, the end of the line or the end of the text. */
-interface Cell {
-  value: string | null
-  end: number
-  /** What follows. */
-  before: 'cell' | 'line' | 'nothing'
-  /** Start of the next cell or line. */
-  next: number
-}
-
-type CellReader = (text: string, start: number) => Cell | 'unclosed' | 'text after quote'
-
 interface ReadOptions {
-  readCell: CellReader
+  text: DelimitedText
   isWhole: boolean
   maxLines: number
 }
 
-function readLines(text: string, { readCell, isWhole, maxLines }: ReadOptions): Line[] {
+function readLines(bytes: Buffer, { text, isWhole, maxLines }: ReadOptions): Line[] {
+  const readCell = text.format === 'CSV' ? readCsvCell : readTabSeparatedCell
   const lines: Line[] = []
   let number = 1
-  let at = text.startsWith('\xef\xbb\xbf') ? 3 : 0
-  const end = endOfLines(text)
-  while (at < end && lines.length < maxLines) {
+  let at = byteOrderMarkLength(bytes)
+  const length = lengthWithoutLineEnds(bytes)
+  while (at < length && lines.length < maxLines) {
     const start = at
     const cells: Cells = []
     for (let isOpen = true; isOpen; ) {
-      const cell = readCell(text, at)
+      const cell = readCell(bytes, at, text)
       if (cell === 'text after quote') throw new Undecodable(`line ${number} has text after a closing quote`)
-      if (cell === 'unclosed' || (cell.before === 'nothing' && !isWhole)) {
+      if (cell === 'unclosed' || (cell.end >= bytes.length && !isWhole)) {
         if (!isWhole) return lines
         throw new Undecodable(`line ${number} has a quote that is not closed`)
       }
       if (cells.push(cell.value) > maxColumns) {
         throw new Undecodable(`line ${number} has more than ${maxColumns} values`)
       }
-      at = cell.next
-      isOpen = cell.before === 'cell'
+      at = afterCell(bytes, cell.end, text)
+      isOpen = cell.end < bytes.length && bytes[cell.end] !== newline
     }
     lines.push({ cells, number })
-    number += countOf(text, '\n', start, at)
+    number += countNewlines(bytes, start, at)
   }
   return lines
 }
 
-/** End of the text without trailing line breaks. */
-function endOfLines(text: string): number {
-  let end = text.length
-  while (text[end - 1] === '\n' || text[end - 1] === '\r') end--
-  return end
-}
-
-function countOf(text: string, character: string, start: number, end: number): number {
+function countNewlines(bytes: Buffer, start: number, end: number): number {
   let count = 0
-  for (let at = text.indexOf(character, start); at !== -1 && at < end; at = text.indexOf(character, at + 1)) count++
+  for (let at = bytes.indexOf(newline, start); at !== -1 && at < end; at = bytes.indexOf(newline, at + 1)) count++
   return count
 }
 
-/** The delimiter, or the end of line or text, at `end`; undefined for other characters. */
-function boundaryAt(text: string, end: number, delimiter: string): Pick<Cell, 'before' | 'next'> | undefined {
-  if (end >= text.length) return { before: 'nothing', next: text.length }
-  if (text.startsWith(delimiter, end)) return { before: 'cell', next: end + delimiter.length }
-  if (text[end] === '\n') return { before: 'line', next: end + 1 }
-  if (text[end] === '\r' && text[end + 1] === '\n') return { before: 'line', next: end + 2 }
-  return undefined
+interface Cell {
+  /** As Latin-1 characters. */
+  value: string | null
+  /** Offset of the delimiter or newline after it, or of the end of the bytes. */
+  end: number
 }
 
-function csvCellReader(delimiterText: string): CellReader {
-  const delimiter = Buffer.from(delimiterText, 'utf8').toString('latin1')
-  const spaces = [' ', '\t'].filter((space) => space !== delimiter)
-  const skipSpaces = (text: string, start: number): number => {
-    let at = start
-    while (spaces.includes(text[at] ?? '')) at++
-    return at
-  }
-  return (text, start) => {
-    const at = skipSpaces(text, start)
-    const quote = text[at]
-    if (quote === '"' || quote === "'") {
-      const quoted = readQuoted(text, at + 1, quote)
-      const boundary = quoted && boundaryAt(text, skipSpaces(text, quoted.end), delimiter)
-      if (quoted && boundary) return { ...quoted, ...boundary }
-      // An unquoted text may begin with an apostrophe.
-      if (quote === '"') return quoted ? 'text after quote' : 'unclosed'
+const apostrophe = 0x27
+
+function readCsvCell(bytes: Buffer, start: number, text: DelimitedText): Cell | 'unclosed' | 'text after quote' {
+  const at = skipBlanks(bytes, start, bytes.length, text)
+  const mark = bytes[at]
+  if (mark === quote || mark === apostrophe) {
+    const closed = endOfQuoted(bytes, at, bytes.length, mark)
+    if (closed !== undefined) {
+      const end = endOfPlain(bytes, closed, bytes.length, text)
+      const isAlone = skipBlanks(bytes, closed, end, text) === withoutReturn(bytes, closed, end, text)
+      if (isAlone) return { value: undoubled(bytes.toString('latin1', at + 1, closed - 1), mark), end }
     }
-    return readPlain(text, at, delimiter)
+    // An unquoted text may begin with an apostrophe.
+    if (mark === quote) return closed === undefined ? 'unclosed' : 'text after quote'
   }
+  const end = endOfPlain(bytes, at, bytes.length, text)
+  let last = withoutReturn(bytes, at, end, text)
+  while (last > at && (bytes[last - 1] === 0x20 || bytes[last - 1] === 0x09)) last--
+  const value = bytes.toString('latin1', at, last)
+  return { value: value === '\\N' ? null : value, end }
 }
 
-function readQuoted(text: string, start: number, quote: string): { value: string; end: number } | undefined {
-  let value = ''
-  let from = start
-  for (let at = text.indexOf(quote, from); at !== -1; at = text.indexOf(quote, from)) {
-    value += text.slice(from, at)
-    if (text[at + 1] !== quote) return { value, end: at + 1 }
-    value += quote
-    from = at + 2
-  }
-  return undefined
+function undoubled(value: string, mark: number): string {
+  const character = String.fromCharCode(mark)
+  return value.replaceAll(character + character, character)
 }
 
-function readPlain(text: string, start: number, delimiter: string): Cell {
-  let end = start
-  let boundary = boundaryAt(text, end, delimiter)
-  while (!boundary) boundary = boundaryAt(text, ++end, delimiter)
-  let last = end
-  while (last > start && (text[last - 1] === ' ' || text[last - 1] === '\t')) last--
-  const value = text.slice(start, last)
-  return { value: value === '\\N' ? null : value, end, ...boundary }
+/** End of a value without the carriage return of its line end. */
+function withoutReturn(bytes: Buffer, start: number, end: number, text: DelimitedText): number {
+  return bytes[end] === newline ? trimLine(bytes, { start, end: end + 1 }, text).end : end
+}
+
+function readTabSeparatedCell(bytes: Buffer, start: number, text: DelimitedText): Cell {
+  const end = endOfPlain(bytes, start, bytes.length, text)
+  const raw = bytes.toString('latin1', start, withoutReturn(bytes, start, end, text))
+  return { value: raw === '\\N' ? null : unescaped(raw), end }
 }
 
 const escapes: Record<string, string> = {
@@ -195,17 +182,6 @@ const escapes: Record<string, string> = {
   "'": "'",
   '\\': '\\',
   '\n': '\n',
-}
-
-function readTabSeparatedCell(text: string, start: number): Cell {
-  let end = start
-  let boundary = boundaryAt(text, end, '\t')
-  while (!boundary) {
-    end += text[end] === '\\' ? 2 : 1
-    boundary = boundaryAt(text, end, '\t')
-  }
-  const raw = text.slice(start, end)
-  return { value: raw === '\\N' ? null : unescaped(raw), end: Math.min(end, text.length), ...boundary }
 }
 
 function unescaped(raw: string): string {

@@ -2,7 +2,7 @@
 // may have other keys. A UUID becomes a String, because later values may not be UUIDs.
 
 import type { Row, SourceField } from '../../source-shapes/probe.ts'
-import { calendarText } from './calendar-text.ts'
+import { calendarText } from '../timestamps.ts'
 
 /** Fields in the order in which they first appear. */
 export function inferFields(rows: Row[]): SourceField[] {

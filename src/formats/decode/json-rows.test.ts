@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Undecodable } from './decode.ts'
+import { Undecodable } from '../undecodable.ts'
 import { inferFields } from './infer-fields.ts'
 import { decodeJsonLines, decodeJsonRecords as decodeRecords } from './json-rows.ts'
 

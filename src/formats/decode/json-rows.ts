@@ -1,10 +1,15 @@
 // JSON objects in the forms that JSONEachRow accepts: one per record, one per line, or in sequence, with or without commas and
 // enclosing list. Integers keep all digits.
-import { isUtf8 } from 'node:buffer'
+import { type Buffer, isUtf8 } from 'node:buffer'
+import { asBuffer } from '../../lib/as-buffer.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import { type Decoded, excerptOf, type ObjectStart, Undecodable } from './decode.ts'
+import { byteOrderMarkLength, code, endOfText, skipSeparators, skipSpace } from '../json-scan.ts'
+import { excerptOf, Undecodable } from '../undecodable.ts'
+import type { Decoded, ObjectStart } from './decoding.ts'
 import { noteFractions } from './infer-fields.ts'
 import type { SampleBudget } from './sample-budget.ts'
+
+const newline = 0x0a
 
 /** Limit of the engine. */
 const maxDepth = 1000
@@ -24,44 +29,37 @@ export function decodeJsonRecords(records: Uint8Array[], maxRows: number): Decod
     budget.unpackedBytes -= bytes.length
     if (!isUtf8(bytes)) throw new Undecodable(`${which} is not UTF-8 text`)
     const options = { describePosition: () => which, mayBeCut: false, maxRows, budget }
-    if (parseRows(textOf(bytes), options, rows) === 'enough') break
+    if (parseRows(asBuffer(bytes), options, rows) === 'enough') break
   }
   return { rows }
 }
 
 export function decodeJsonLines({ bytes, isWhole }: ObjectStart, maxRows: number): Decoded {
-  const text = textOf(bytes)
-  if (text.includes('\ufffd')) refuseBrokenText(bytes, isWhole)
+  if (!isUtf8(bytes)) refuseBrokenText(bytes, isWhole)
   const rows: Row[] = []
-  const describePosition = (at: number): string => `line ${lineAt(text, at)}`
-  parseRows(text, { describePosition, mayBeCut: !isWhole, maxRows, budget: newJsonBudget() }, rows)
+  const describePosition = (at: number): string => `line ${lineAt(bytes, at)}`
+  parseRows(asBuffer(bytes), { describePosition, mayBeCut: !isWhole, maxRows, budget: newJsonBudget() }, rows)
   if (rows.length === 0 && !isWhole && maxRows > 0) {
     throw new Undecodable(`the first JSON object is longer than the ${bytes.length} bytes that are read of an object`)
   }
   return { rows }
 }
 
-/** Without byte order mark; invalid UTF-8 becomes a replacement character. */
-function textOf(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes)
-}
-
-/** A replacement character may be part of the text, or result from the cut. */
+/** The cut may be inside a character of the last line. */
 function refuseBrokenText(bytes: Uint8Array, isWhole: boolean): void {
   let line = 1
   for (let start = 0; start < bytes.length; line++) {
-    const newline = bytes.indexOf(0x0a, start)
-    if (newline === -1 && !isWhole) return
-    const end = newline === -1 ? bytes.length : newline + 1
+    const lineEnd = bytes.indexOf(newline, start)
+    if (lineEnd === -1 && !isWhole) return
+    const end = lineEnd === -1 ? bytes.length : lineEnd + 1
     if (!isUtf8(bytes.subarray(start, end))) throw new Undecodable(`line ${line} is not UTF-8 text`)
     start = end
   }
 }
 
-function lineAt(text: string, at: number): number {
+function lineAt(bytes: Uint8Array, at: number): number {
   let line = 1
-  for (let newline = text.indexOf('\n'); newline !== -1 && newline < at; newline = text.indexOf('\n', newline + 1))
-    line++
+  for (let end = bytes.indexOf(newline); end !== -1 && end < at; end = bytes.indexOf(newline, end + 1)) line++
   return line
 }
 
@@ -74,31 +72,31 @@ interface ParseOptions {
   budget: SampleBudget
 }
 
-/** Adds all rows of the text, or as many as a sample may have. */
-function parseRows(text: string, options: ParseOptions, rows: Row[]): 'all' | 'enough' {
+/** Adds all rows of the bytes, or as many as a sample may have. */
+function parseRows(bytes: Buffer, options: ParseOptions, rows: Row[]): 'all' | 'enough' {
   const { describePosition, mayBeCut, maxRows, budget } = options
-  let at = skip(text, 0, whitespace)
-  if (text[at] === '[') at++
-  for (at = skip(text, at, between); at < text.length && rows.length < maxRows; at = skip(text, at, between)) {
-    if (text[at] !== '{') {
-      const isEndOfList = text[at] === ']' && skip(text, at + 1, between) === text.length
+  let at = skipSpace(bytes, byteOrderMarkLength(bytes))
+  if (bytes[at] === code.openList) at++
+  for (at = skipSeparators(bytes, at); at < bytes.length && rows.length < maxRows; at = skipSeparators(bytes, at)) {
+    if (bytes[at] !== code.openObject) {
+      const isEndOfList = bytes[at] === code.closeList && skipSeparators(bytes, at + 1) === bytes.length
       if (isEndOfList) return 'all'
-      throw new Undecodable(`${describePosition(at)} is not a JSON object: it begins with ${excerptAt(text, at)}`)
+      throw new Undecodable(`${describePosition(at)} is not a JSON object: it begins with ${excerptAt(bytes, at)}`)
     }
-    const end = endOfObject(text, at, budget)
+    const end = endOfObject(bytes, at, budget)
     if (end === 'too much') {
       if (rows.length > 0) return 'enough'
       throw new Undecodable(`${describePosition(at)} holds more values than a sample may have`)
     }
     if (end === 'too deep') throw new Undecodable(`${describePosition(at)} is nested deeper than ${maxDepth} levels`)
     if (end === undefined) {
-      if (mayBeCut && !isFollowedByObject(text, at, budget)) return 'all'
+      if (mayBeCut && !isFollowedByObject(bytes, at, budget)) return 'all'
       throw new Undecodable(
-        `${describePosition(at)} is a JSON object without its end: it begins with ${excerptAt(text, at)}`,
+        `${describePosition(at)} is a JSON object without its end: it begins with ${excerptAt(bytes, at)}`,
       )
     }
-    const row = parseRow(text.slice(at, end))
-    if (!row) throw new Undecodable(`${describePosition(at)} is not valid JSON: it begins with ${excerptAt(text, at)}`)
+    const row = parseRow(bytes.toString('utf8', at, end))
+    if (!row) throw new Undecodable(`${describePosition(at)} is not valid JSON: it begins with ${excerptAt(bytes, at)}`)
     rows.push(row)
     at = end
   }
@@ -131,54 +129,39 @@ function parseRow(text: string): Row | undefined {
   }
 }
 
-const whitespace = /[ \t\r\n]*/y
-const between = /[ \t\r\n,]*/y
-
-function skip(text: string, at: number, what: RegExp): number {
-  what.lastIndex = at
-  what.test(text)
-  return what.lastIndex
+function excerptAt(bytes: Buffer, at: number): string {
+  return excerptOf(bytes.toString('utf8', at, at + 100).split('\n', 1)[0] ?? '')
 }
 
-function excerptAt(text: string, at: number): string {
-  return excerptOf(text.slice(at, at + 100).split('\n', 1)[0] ?? '')
-}
-
-/** End of the object at `start`; undefined when the text ends before. Spends the budget before values are created. */
-function endOfObject(text: string, start: number, budget: SampleBudget): number | 'too deep' | 'too much' | undefined {
+/**
+ * End of the object at `start`; undefined when the bytes end before. Spends the budget before values are created; encoders have a
+ * scanner without limits, which is faster.
+ */
+function endOfObject(bytes: Buffer, start: number, budget: SampleBudget): number | 'too deep' | 'too much' | undefined {
   let depth = 0
-  for (let at = start; at < text.length; at++) {
-    const character = text[at]
-    if (character === '"') {
-      at = endOfString(text, at)
-      if (at === -1) return undefined
-    } else if (character === ',') {
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (byte === code.quote) {
+      const textEnd = endOfText(bytes, at, bytes.length)
+      if (textEnd === undefined) return undefined
+      at = textEnd - 1
+    } else if (byte === code.comma) {
       if (--budget.values < 0) return 'too much'
-    } else if (character === '{' || character === '[') {
+    } else if (byte === code.openObject || byte === code.openList) {
       if (++depth > maxDepth) return 'too deep'
       if (--budget.values < 0) return 'too much'
-    } else if (character === '}' || character === ']') {
+    } else if (byte === code.closeObject || byte === code.closeList) {
       if (--depth === 0) return at + 1
     }
   }
   return undefined
 }
 
-/** Index of the closing quote, or -1. */
-function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0
-    while (text[quote - 1 - backslashes] === '\\') backslashes++
-    if (backslashes % 2 === 0) return quote
-  }
-  return -1
-}
-
 /** Whether the next line is a complete object: then the one at `start` is invalid, not cut. */
-function isFollowedByObject(text: string, start: number, budget: SampleBudget): boolean {
-  const newline = text.indexOf('\n', start)
-  if (newline === -1 || /[[{:,]\s*$/.test(text.slice(Math.max(start, newline - 10), newline))) return false
-  const next = skip(text, newline, whitespace)
-  const end = text[next] === '{' ? endOfObject(text, next, budget) : undefined
-  return typeof end === 'number' && (text[end] === '\n' || text[end] === '\r')
+function isFollowedByObject(bytes: Buffer, start: number, budget: SampleBudget): boolean {
+  const lineEnd = bytes.indexOf(newline, start)
+  if (lineEnd === -1 || /[[{:,]\s*$/.test(bytes.toString('utf8', Math.max(start, lineEnd - 10), lineEnd))) return false
+  const next = skipSpace(bytes, lineEnd)
+  const end = bytes[next] === code.openObject ? endOfObject(bytes, next, budget) : undefined
+  return typeof end === 'number' && (bytes[end] === newline || bytes[end] === 0x0d)
 }

@@ -2,7 +2,7 @@
 // kilobytes can expand to gigabytes, because dictionary encoding stores a repeated value once.
 
 import type { Row, SourceField } from '../../source-shapes/probe.ts'
-import { Undecodable } from './decode.ts'
+import { Undecodable } from '../undecodable.ts'
 import { BudgetSpent, type SampleBudget, spendBytes, spendValues } from './sample-budget.ts'
 
 const maxTextLength = 16 * 1024

@@ -13,8 +13,9 @@ import {
 } from 'hyparquet'
 import { compressors as libraryCompressors } from 'hyparquet-compressors'
 import type { Row } from '../../source-shapes/probe.ts'
+import { excerptOf, Undecodable } from '../undecodable.ts'
 import { compressionOf, decompress } from './compression.ts'
-import { type Compression, type Decoded, excerptOf, type ObjectBytes, Undecodable } from './decode.ts'
+import type { Compression, Decoded, ObjectBytes } from './decoding.ts'
 import { cutRow, sampleBudgetOf } from './parquet-cut.ts'
 import {
   arrayBufferOf,

@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer'
 import { type FileMetaData, parquetMetadata } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
-import { Undecodable } from './decode.ts'
+import { Undecodable } from '../undecodable.ts'
 
 export type Read = (start: number, end: number) => Promise<Uint8Array>
 

@@ -4,7 +4,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { type Compression, type Decoded, type ObjectBytes, type ObjectDecoding, Undecodable } from './decode.ts'
+import { Undecodable } from '../undecodable.ts'
+import type { Compression, Decoded, ObjectBytes, ObjectDecoding } from './decoding.ts'
 
 interface Task {
   key: string

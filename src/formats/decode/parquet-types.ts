@@ -3,6 +3,8 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import type { SchemaElement, SchemaTree } from 'hyparquet'
 import type { SourceField } from '../../source-shapes/probe.ts'
+import { dayMs, type SecondDigits, textOfCount } from '../timestamps.ts'
+import { decimalText } from './decimal-text.ts'
 
 /** Type of a column in the engine, and conversion of its stored values. */
 export interface ColumnReading {
@@ -111,7 +113,7 @@ function leafReading(element: SchemaElement): ColumnReading {
   }
 }
 
-const fractionDigits = { MILLIS: 3, MICROS: 6, NANOS: 9 }
+const fractionDigits = { MILLIS: 3, MICROS: 6, NANOS: 9 } as const
 
 function integerReading({ type, converted_type, logical_type }: SchemaElement): ColumnReading {
   if (converted_type === 'DATE' || logical_type?.type === 'DATE') return as('Date32', dayText)
@@ -149,25 +151,13 @@ function signedInteger(bytes: Uint8Array): bigint {
   return hex === '' ? 0n : BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex}`))
 }
 
-function decimalText(unscaled: bigint, scale: number): string {
-  const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, '0')
-  const sign = unscaled < 0n ? '-' : ''
-  return scale === 0 ? sign + digits : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+function timestampReading(digits: SecondDigits): ColumnReading {
+  return as(`DateTime64(${digits}, 'UTC')`, (stored) => textOfCount(BigInt(stored as bigint | number), digits, false))
 }
 
-function timestampReading(digits: number): ColumnReading {
-  const perSecond = 10n ** BigInt(digits)
-  return as(`DateTime64(${digits}, 'UTC')`, (stored) => {
-    const count = BigInt(stored as bigint | number)
-    const fraction = ((count % perSecond) + perSecond) % perSecond
-    const date = new Date(Number((count - fraction) / perSecond) * 1000)
-    if (Number.isNaN(date.getTime())) return count
-    return `${date.toISOString().slice(0, -4)}${fraction.toString().padStart(digits, '0')}Z`
-  })
-}
-
+/** Years may have more than four digits. */
 function dayText(stored: unknown): unknown {
-  const date = new Date(Number(stored) * 86_400_000)
+  const date = new Date(Number(stored) * dayMs)
   return Number.isNaN(date.getTime()) ? stored : date.toISOString().slice(0, -'T00:00:00.000Z'.length)
 }
 

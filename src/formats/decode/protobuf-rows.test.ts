@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import protobuf from 'protobufjs'
-import type { RegisteredSchema, SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
-import { ProbeFailure } from '../../sources/source.ts'
-import { type Decoded, Undecodable } from './decode.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import { Undecodable } from '../undecodable.ts'
+import type { Decoded } from './decoding.ts'
 import { decodeConfluentProtobuf } from './protobuf-rows.ts'
+import type { RegisteredSchema, SchemaRegistry } from './registered-schema.ts'
 
 interface Written {
   schema: string

@@ -1,17 +1,13 @@
 // Decodes Protobuf messages with a schema in a registry. An index path before the message selects its type in the schema.
 
-import {
-  type BodyReader,
-  type ConfluentFormat,
-  decodeConfluent,
-} from '../../sources/schema-registry/confluent-records.ts'
-import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
 import type { ByteReader } from './byte-reader.ts'
 import { Misfit } from './byte-reader.ts'
-import type { Decoded } from './decode.ts'
+import { type BodyReader, type ConfluentFormat, decodeConfluent } from './confluent-records.ts'
+import type { Decoded } from './decoding.ts'
 import { parseProtobufSchema } from './protobuf-schema.ts'
 import { fieldsOfMessage } from './protobuf-types.ts'
 import { readProtobufRow } from './protobuf-values.ts'
+import type { SchemaRegistry } from './registered-schema.ts'
 
 export const confluentProtobuf: ConfluentFormat = {
   name: 'Protobuf',

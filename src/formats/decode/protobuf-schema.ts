@@ -1,10 +1,10 @@
 // Converts Protobuf schemas to plans for decoding messages. protobufjs is used only for parsing: its decoder generates code, and
 // schemas are untrusted.
 import protobuf from 'protobufjs'
-import type { RegisteredSchema } from '../../sources/schema-registry/schema-registry.ts'
 import { linkTypes } from './protobuf-links.ts'
 import { type PrunedText, pruneProtobufTexts } from './protobuf-text.ts'
 import { unreadable } from './protobuf-tokens.ts'
+import type { RegisteredSchema } from './registered-schema.ts'
 import { SchemaFault } from './schema-fault.ts'
 
 export interface MessagePlan {

@@ -1,7 +1,8 @@
 // Converts well-known messages of google.protobuf to plain values.
 
 import type { Row } from '../../source-shapes/probe.ts'
-import { decimalText, timestampText } from './timestamp-text.ts'
+import { textOfCount } from '../timestamps.ts'
+import { decimalText } from './decimal-text.ts'
 
 const nanosOf = ({ seconds, nanos }: Row): bigint => whole(seconds) * 1_000_000_000n + whole(nanos)
 
@@ -13,7 +14,7 @@ function whole(value: unknown): bigint {
 const wrapped = ({ value }: Row): unknown => value
 
 const plainValues: Record<string, (message: Row) => unknown> = {
-  Timestamp: (message) => timestampText(nanosOf(message), 9, false),
+  Timestamp: (message) => textOfCount(nanosOf(message), 9, false),
   Duration: (message) =>
     `${decimalText(nanosOf(message), 9)
       .replace(/0{1,9}$/, '')

@@ -2,8 +2,8 @@
 // changes. Assumes that the engine parses dates with `best_effort`.
 import { Buffer } from 'node:buffer'
 import { isIP, isIPv4 } from 'node:net'
-import { calendarText } from './calendar-text.ts'
-import { excerptOf } from './decode.ts'
+import { calendarText } from '../timestamps.ts'
+import { excerptOf } from '../undecodable.ts'
 import { type SampleBudget, spendValues } from './sample-budget.ts'
 
 export interface ValueProblem {

@@ -1,6 +1,6 @@
 // Checks whether columns can be filled from Parquet and Avro files, which the engine decodes: only from fields of the file, each
 // with one type. A probe and a running pipe must return the same.
-import { excerptOf } from './decode.ts'
+import { excerptOf } from '../undecodable.ts'
 
 export type WholeFormat = 'Parquet' | 'Avro'
 

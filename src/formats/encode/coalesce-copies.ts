@@ -1,8 +1,8 @@
 // Copies neighboring JSON objects in one operation, which is faster than one copy per object. The bytes between two objects are replaced
 // by white space.
 import type { Buffer } from 'node:buffer'
+import { code } from '../json-scan.ts'
 import type { ByteOutput } from './byte-output.ts'
-import { code } from './json-scan.ts'
 
 /** Widest gap that is copied along: the gap bytes are sent as white space. */
 const widestGapBytes = 32

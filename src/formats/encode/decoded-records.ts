@@ -2,7 +2,8 @@
 // millions of values.
 import { Buffer } from 'node:buffer'
 import type { Row } from '../../source-shapes/probe.ts'
-import { transientFailures } from '../../sources/failure.ts'
+import { NotConnected, ProbeFailure, transientFailures } from '../../source-shapes/source-failure.ts'
+import { readAvroRecord } from '../decode/avro-rows.ts'
 import {
   type ConfluentFormat,
   compileBody,
@@ -10,17 +11,16 @@ import {
   type OpenBody,
   readBody,
   schemaIdOf,
-} from '../../sources/schema-registry/confluent-records.ts'
-import type { SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
-import { NotConnected, ProbeFailure, type SourceRecord } from '../../sources/source.ts'
-import { readAvroRecord } from '../decode/avro-rows.ts'
-import { Undecodable } from '../decode/decode.ts'
+} from '../decode/confluent-records.ts'
 import { findInRow } from '../decode/field-path.ts'
+import type { SchemaRegistry } from '../decode/registered-schema.ts'
 import { BudgetSpent, type SampleBudget } from '../decode/sample-budget.ts'
+import { Undecodable } from '../undecodable.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { type FilledColumn, shapeByColumn } from './field-plan.ts'
 import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
 import type { RecordFormat } from './record-format.ts'
+import type { SourceRecord } from './record-list.ts'
 import { valueGetter } from './virtual-fields.ts'
 
 function budgetOf({ value }: SourceRecord): SampleBudget {

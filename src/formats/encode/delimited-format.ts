@@ -1,16 +1,16 @@
 // Format of CSV and TabSeparated objects. Rows are copied unchanged, after the values of virtual columns. When one field fills columns
 // of different types, values are picked out of the row instead.
 import { Buffer } from 'node:buffer'
-import type { RowShape } from '../../runner/rows.ts'
-import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import { Undecodable } from '../decode/decode.ts'
 import { decodeDelimited, maxColumns, refuseUtf16 } from '../decode/delimited-rows.ts'
-import { cellsIn, type DelimitedText, problemOfLastRow, trimLine } from './delimited-scan.ts'
+import { cellsIn, type DelimitedText, newline, trimLine } from '../delimited-scan.ts'
+import type { TextRange } from '../json-scan.ts'
+import { Undecodable } from '../undecodable.ts'
+import { problemOfLastRow } from './delimited-row-ends.ts'
 import { delimitedValue } from './delimited-value.ts'
 import { type FilledColumn, hasConflictingTypes, shapeByColumn } from './field-plan.ts'
-import type { TextRange } from './json-scan.ts'
 import type { ObjectFormat } from './object-format.ts'
+import type { RowShape } from './rows.ts'
 
 export interface DelimitedParts {
   text: DelimitedText
@@ -20,19 +20,6 @@ export interface DelimitedParts {
   /** Undefined when the object has no rows. */
   firstRow: Buffer | undefined
 }
-
-export function delimitedTextOf({ format, delimiter = ',' }: ObjectStorageSource): {
-  text: DelimitedText
-  hasNames: boolean
-} {
-  const isCsv = format.startsWith('CSV')
-  return {
-    text: { format: isCsv ? 'CSV' : 'TabSeparated', delimiter: Buffer.from(isCsv ? delimiter : '\t') },
-    hasNames: format.endsWith('WithNames'),
-  }
-}
-
-const newline = 0x0a
 
 type RowFormat = Omit<ObjectFormat, 'rowEnds' | 'dataStart'>
 

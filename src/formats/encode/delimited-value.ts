@@ -1,5 +1,5 @@
 // Writes the value of a virtual column as CSV or TabSeparated.
-import { countOf, dayText, timestampText } from './column-timestamps.ts'
+import { countOf, dayText, timestampText } from '../timestamps.ts'
 import { parseType } from './engine-type.ts'
 
 /** NULL stands for the default of the column, as everywhere in delimited formats. */

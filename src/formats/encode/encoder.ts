@@ -1,27 +1,20 @@
 // Encoders from records and objects of a source to rows that ClickHouse reads. The same range of a source always gives the same rows, so
 // that a batch can be inserted again.
 import type { EngineColumn } from '../../engine/engine.ts'
-import type { Egress } from '../../lib/egress.ts'
-import type { Rows } from '../../runner/rows.ts'
-import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import type { RecordList, SourceContext } from '../../sources/source.ts'
+import type { SchemaRegistry } from '../decode/registered-schema.ts'
 import type { FieldMapping, SourceKindName } from './field-plan.ts'
 import type { ObjectToEncode } from './object-format.ts'
-
-export { encodeKept } from './kept-rows.ts'
-export { makeObjectEncoder } from './object-encoder.ts'
-export { makeRecordEncoder } from './record-encoder.ts'
+import type { RecordList } from './record-list.ts'
+import type { Rows } from './rows.ts'
 
 export interface EncoderParts {
   kind: SourceKindName
   /** The source configuration without its secrets. */
   source: object
-  secrets: SourceSecrets
   destination: { columns: EngineColumn[] }
   fieldMappings: FieldMapping[]
-  organizationId: string
-  context: Omit<SourceContext, 'organizationId'>
-  egress: Egress
+  /** Undefined when the source has no schema registry. */
+  openRegistry(signal: AbortSignal): SchemaRegistry | undefined
 }
 
 export interface RecordEncoder {

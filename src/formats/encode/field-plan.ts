@@ -1,6 +1,6 @@
 // Assigns source fields to the columns they fill.
 import type { EngineColumn } from '../../engine/engine.ts'
-import type { RowShape } from '../../runner/rows.ts'
+import type { RowShape } from './rows.ts'
 
 export interface FieldMapping {
   sourceField: string

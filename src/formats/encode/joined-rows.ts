@@ -1,7 +1,7 @@
 // Joins the rows of several partitions or objects: their bodies follow each other, their rows are numbered consecutively.
 import { isDeepStrictEqual } from 'node:util'
 import { firstIndexWhere } from '../../lib/binary-search.ts'
-import type { Rows } from '../../runner/rows.ts'
+import type { Rows } from './rows.ts'
 
 /** All parts must be divisible and have the same shape. */
 export function joinRows(parts: readonly Rows[]): Rows {

@@ -1,12 +1,13 @@
 // Format of JSON records: each holds one object, several, or a list of objects.
 import { Buffer } from 'node:buffer'
-import { decompress } from '../../sources/kinesis/kinesis-record.ts'
-import type { SourceRecord } from '../../sources/source.ts'
-import { Undecodable } from '../decode/decode.ts'
+import { asBuffer } from '../../lib/as-buffer.ts'
+import { decompress } from '../decode/compressed-record.ts'
+import { Undecodable } from '../undecodable.ts'
 import { coalesceCopies } from './coalesce-copies.ts'
 import type { FilledColumn } from './field-plan.ts'
 import { type JsonRows, makeJsonRows } from './json-rows.ts'
 import type { InPlace, RecordFormat } from './record-format.ts'
+import type { SourceRecord } from './record-list.ts'
 
 /** Decompresses a record value where necessary. Throws Undecodable. */
 export type Unpack = (value: Uint8Array) => Uint8Array
@@ -48,10 +49,6 @@ function jsonInPlace({ check, write }: JsonRows): InPlace {
 
 /** A constant, because each access to `meta` of a record builds a new object. */
 const noMeta: SourceRecord['meta'] = {}
-
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
 
 const maxUnpackedBytes = 32 * 1024 * 1024
 

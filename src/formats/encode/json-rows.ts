@@ -1,14 +1,10 @@
 // Rewrites JSON objects without parsing them into values: copies them unchanged, inserts virtual fields at their beginning, or picks
 // values out by their offsets.
 import type { Buffer } from 'node:buffer'
-import type { RowShape } from '../../runner/rows.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import { excerptOf } from '../decode/decode.ts'
 import { findByPath } from '../decode/field-path.ts'
-import type { ByteOutput } from './byte-output.ts'
-import { parseType } from './engine-type.ts'
-import { type FilledColumn, hasConflictingTypes, shapeByColumn, shapeByField } from './field-plan.ts'
 import {
+  byteOrderMarkLength,
   code,
   endOfValue,
   isSpace,
@@ -18,8 +14,13 @@ import {
   skipSpace,
   type TextRange,
   trimEnd,
-} from './json-scan.ts'
+} from '../json-scan.ts'
+import { excerptOf } from '../undecodable.ts'
+import type { ByteOutput } from './byte-output.ts'
+import { parseType } from './engine-type.ts'
+import { type FilledColumn, hasConflictingTypes, shapeByColumn, shapeByField } from './field-plan.ts'
 import { makeColumnWriter } from './json-values.ts'
+import type { RowShape } from './rows.ts'
 import { type VirtualField, valueGetter, virtualFieldsFor, writeVirtualMembers } from './virtual-fields.ts'
 
 /** Writes the objects in a byte range, each followed by a newline. */
@@ -55,7 +56,7 @@ export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
     checkLast: unclosedIn,
     write(bytes, range, meta, out) {
       const { end } = range
-      const first = skipSpace(bytes, skipByteOrderMark(bytes, range.start), end)
+      const first = firstByte(bytes, range.start, end)
       if (first === end) return
       if (bytes[first] === code.openObject && (fields.length === 0 || isOneObject(bytes, first, end))) {
         writeObject(bytes, { start: first, end }, meta, out)
@@ -67,17 +68,16 @@ export function makeJsonRows(filled: readonly FilledColumn[]): JsonRows {
   }
 }
 
-/** Skips the byte order mark that some producers write. */
-function skipByteOrderMark(bytes: Buffer, start: number): number {
-  const hasMark = bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf
-  return hasMark ? start + 3 : start
+/** First byte that is neither byte order mark nor white space. */
+function firstByte(bytes: Buffer, start: number, end: number): number {
+  return skipSpace(bytes, start + byteOrderMarkLength(bytes, start), end)
 }
 
 /** Checks the first and the last byte. */
 function problemIn(bytes: Buffer, start: number, end: number): string | undefined {
   // The common case, checked first because every record passes here.
   if (bytes[start] === code.openObject && bytes[end - 1] === code.closeObject) return undefined
-  const first = skipSpace(bytes, skipByteOrderMark(bytes, start), end)
+  const first = firstByte(bytes, start, end)
   if (first >= end) return undefined
   if (bytes[first] === code.openObject) {
     const isClosed = bytes[trimEnd(bytes, first, end) - 1] === code.closeObject || endsInComma(bytes, first, end)
@@ -90,7 +90,7 @@ function problemIn(bytes: Buffer, start: number, end: number): string | undefine
 
 /** The last closing brace may belong to a nested object. */
 function unclosedIn(bytes: Buffer, start: number, end: number): string | undefined {
-  const first = skipSpace(bytes, skipByteOrderMark(bytes, start), end)
+  const first = firstByte(bytes, start, end)
   if (objectsIn(bytes, first, end)) return undefined
   return `the file ends in the middle of a JSON object, which begins with ${startOf(bytes, first, end)}`
 }
@@ -145,8 +145,10 @@ const underscore = 0x5f
 
 /** Whether a field may have the name of a virtual field: ClickHouse rejects objects with duplicate names. */
 function mayHaveName(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = bytes.indexOf(underscore, start); at !== -1 && at < end; at = bytes.indexOf(underscore, at + 1)) {
-    if (bytes[at - 1] === code.quote) return true
+  // Searching beyond the object would take quadratic time where names have no underscore.
+  const object = bytes.subarray(start, end)
+  for (let at = object.indexOf(underscore); at !== -1; at = object.indexOf(underscore, at + 1)) {
+    if (object[at - 1] === code.quote) return true
   }
   return false
 }
@@ -178,12 +180,12 @@ function picked(filled: readonly FilledColumn[]): JsonRows {
     check(bytes, start, end) {
       const problem = problemIn(bytes, start, end)
       if (problem !== undefined) return problem
-      const areValid = objectsIn(bytes, skipByteOrderMark(bytes, start), end)?.every((object) => isValid(bytes, object))
+      const areValid = objectsIn(bytes, firstByte(bytes, start, end), end)?.every((object) => isValid(bytes, object))
       return areValid ? undefined : `it is not valid JSON: it begins with ${startOf(bytes, start, end)}`
     },
     checkLast: () => undefined,
     write(bytes, range, meta, out) {
-      for (const object of objectsIn(bytes, skipByteOrderMark(bytes, range.start), range.end) ?? []) {
+      for (const object of objectsIn(bytes, firstByte(bytes, range.start, range.end), range.end) ?? []) {
         const find = makeFinder(bytes, object)
         let before = '{'
         for (const { label, write } of columns) {

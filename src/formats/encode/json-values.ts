@@ -1,7 +1,7 @@
 // Writes record values as the JSON that a column type accepts, without losing a digit of a number or a byte of a text.
 import { Buffer, isUtf8 } from 'node:buffer'
+import { countOf, daysOf, dayText, secondsOf, timestampText } from '../timestamps.ts'
 import { ByteOutput } from './byte-output.ts'
-import { countOf, daysOf, dayText, secondsOf, timestampText } from './column-timestamps.ts'
 import { type EngineType, parseType } from './engine-type.ts'
 
 /** Writes a value that is not absent. */

@@ -1,20 +1,23 @@
 // Encodes rejected rows again, with the current configuration of the pipe.
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
+import { asBuffer } from '../../lib/as-buffer.ts'
 import { isObject } from '../../lib/merge-patch.ts'
-import type { Rows } from '../../runner/rows.ts'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import { delimitedTextOf, fieldNames, pickedFormat } from './delimited-format.ts'
+import { delimitedTextOf } from '../delimited-scan.ts'
+import { fieldNames, pickedFormat } from './delimited-format.ts'
 import type { EncoderParts } from './encoder.ts'
 import { type FilledColumn, fillColumns, shapeByColumn } from './field-plan.ts'
+import { virtualValuesOf } from './find-object-format.ts'
 import { joinRows } from './joined-rows.ts'
 import { makeJsonRows } from './json-rows.ts'
 import { unpackMeta } from './kept-meta.ts'
-import { type ObjectFormat, virtualValuesOf } from './object-format.ts'
+import type { ObjectFormat } from './object-format.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { makeRecordEncoder } from './record-encoder.ts'
 import { recordOfKept } from './record-rows.ts'
 import type { RowEnds } from './row-ends.ts'
+import type { Rows } from './rows.ts'
 import { makeYieldToLoop } from './yield-to-loop.ts'
 
 export interface KeptRow {
@@ -55,7 +58,7 @@ async function rowsOfObjects(parts: EncoderParts, kept: KeptRow[]): Promise<Rows
   const yieldToLoop = makeYieldToLoop(new AbortController().signal)
   const rows: Rows[] = []
   for (const { partition, raw, meta } of kept) {
-    const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+    const bytes = asBuffer(raw)
     const { object, names } = metaOf(meta)
     const format = formatFor(bytes, virtualValuesOf(object), names)
     const piece = {

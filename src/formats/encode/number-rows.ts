@@ -1,8 +1,8 @@
 // Numbers rows and writes each on one line, so that ClickHouse can skip an invalid row and continue with the next one.
 import { randomBytes } from 'node:crypto'
-import type { Rows } from '../../runner/rows.ts'
+import { code, objectsIn, skipSpace } from '../json-scan.ts'
 import { ByteOutput } from './byte-output.ts'
-import { code, objectsIn, skipSpace } from './json-scan.ts'
+import type { Rows } from './rows.ts'
 import { makeYieldToLoop } from './yield-to-loop.ts'
 
 export interface NumberedRows {

@@ -5,13 +5,14 @@ import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
-import { loopbackEgress } from '../../../test/sources/conformance.ts'
-import type { Rows } from '../../runner/rows.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { DirectBody } from '../../sources/direct/direct-body.ts'
 import type { DirectConnection } from '../../sources/direct/direct-connection.ts'
-import { NotConnected, ProbeFailure } from '../../sources/source.ts'
-import { type EncoderParts, encodeKept, makeObjectEncoder } from './encoder.ts'
+import type { EncoderParts } from './encoder.ts'
+import { encodeKept } from './kept-rows.ts'
+import { makeObjectEncoder } from './object-encoder.ts'
 import type { ObjectToEncode } from './object-format.ts'
+import type { Rows } from './rows.ts'
 
 const { signal } = new AbortController()
 
@@ -29,7 +30,6 @@ function partsOf({ columns = ['a Int64'], mappings = {}, compression = 'auto', .
   return {
     kind: 'objectStorage',
     source: { ...source, compression },
-    secrets: {},
     destination: {
       columns: columns.map((column) => {
         const [name = '', ...type] = column.split(' ')
@@ -40,9 +40,7 @@ function partsOf({ columns = ['a Int64'], mappings = {}, compression = 'auto', .
       destinationField,
       sourceField,
     })),
-    organizationId: 'organization',
-    context: { caCertificates: undefined, allowPlaintext: true, awsEndpoints: {} },
-    egress: loopbackEgress,
+    openRegistry: () => undefined,
   }
 }
 

@@ -1,29 +1,22 @@
 // Encoder of objects: reads an object from its beginning, detects its layout, and cuts it between rows.
 import type { Buffer } from 'node:buffer'
 import { makePieceMemory, type PieceMemory } from '../../lib/piece-memory.ts'
-import type { Rows } from '../../runner/rows.ts'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import type { CompressionMethod } from '../decode/compression.ts'
-import { Undecodable } from '../decode/decode.ts'
-import { delimitedTextOf } from './delimited-format.ts'
-import { delimitedRowEnds } from './delimited-scan.ts'
+import { delimitedTextOf } from '../delimited-scan.ts'
+import { Undecodable } from '../undecodable.ts'
+import { delimitedRowEnds } from './delimited-row-ends.ts'
 import type { EncoderParts, ObjectEncoder } from './encoder.ts'
 import { fillColumns } from './field-plan.ts'
+import { delimitedObjectFormat, jsonFormat, maxRowBytes, tooLong, virtualValuesOf } from './find-object-format.ts'
 import { joinIfAlike } from './joined-rows.ts'
 import { makeFeed, type ObjectFeed } from './object-feed.ts'
-import {
-  delimitedObjectFormat,
-  jsonFormat,
-  maxRowBytes,
-  type ObjectFormat,
-  type ObjectToEncode,
-  tooLong,
-  virtualValuesOf,
-} from './object-format.ts'
+import type { ObjectFormat, ObjectToEncode } from './object-format.ts'
 import { openInput } from './object-input.ts'
 import { rowsOfPiece } from './object-rows.ts'
 import { explained, type ObjectPlan } from './object-stream.ts'
 import { findEnds } from './row-ends.ts'
+import type { Rows } from './rows.ts'
 import { wholeObjectRows } from './whole-object-rows.ts'
 import { makeYieldToLoop, type YieldToLoop } from './yield-to-loop.ts'
 

@@ -1,11 +1,20 @@
 // Input of a feed: a body read straight into the memory of the feed, or the chunks of a stream or of a decompressor.
 import { Buffer } from 'node:buffer'
-import { DirectBody } from '../../sources/direct/direct-body.ts'
+import type { Readable } from 'node:stream'
 import { decompressedStream, markBytes } from '../decode/compressed-stream.ts'
 import { type CompressionMethod, compressionOf } from '../decode/compression.ts'
 import type { FeedInput } from './object-feed.ts'
 import type { ObjectToEncode } from './object-format.ts'
 import type { ObjectPlan } from './object-stream.ts'
+
+/** A body with known size. Read as a stream, or into the memory of the caller; not both at once. */
+interface DirectBody extends Readable {
+  readonly leftBytes: number
+  /** Fills the target; reads less only at the end of the body. */
+  readInto(target: Uint8Array): Promise<number>
+}
+
+const isDirect = (body: Readable): body is DirectBody => 'readInto' in body
 
 /** Calls `found` with the compression before anything is read. */
 export async function openInput(
@@ -14,7 +23,7 @@ export async function openInput(
   { signal, found }: { signal: AbortSignal; found: (method: CompressionMethod) => void },
 ): Promise<FeedInput> {
   const body = await object.open(signal)
-  if (!(body instanceof DirectBody)) {
+  if (!isDirect(body)) {
     return inputOfChunks(decompressedStream(body, object.key, compression, { frees: true, found }))
   }
   try {

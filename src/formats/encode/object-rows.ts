@@ -1,12 +1,12 @@
 // Rows of a piece of an object.
 import { Buffer } from 'node:buffer'
 import type { RejectedRow } from '../../engine/rejected-row.ts'
-import type { Rows, RowToKeep } from '../../runner/rows.ts'
+import type { TextRange } from '../json-scan.ts'
 import { ByteOutput } from './byte-output.ts'
-import type { TextRange } from './json-scan.ts'
 import { packMeta } from './kept-meta.ts'
 import type { ObjectFormat, ObjectToEncode } from './object-format.ts'
 import { partOf, partWithout } from './row-parts.ts'
+import type { Rows, RowToKeep } from './rows.ts'
 import type { YieldToLoop } from './yield-to-loop.ts'
 
 const chunkBytes = 192 * 1024

@@ -1,9 +1,9 @@
 // Decompressed stream of an object, and the error when it does not have its declared format.
 import { Readable } from 'node:stream'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
-import { ProbeFailure } from '../../sources/source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { decompressedStream } from '../decode/compressed-stream.ts'
-import { excerptOf, Undecodable } from '../decode/decode.ts'
+import { excerptOf, Undecodable } from '../undecodable.ts'
 import type { FilledColumn } from './field-plan.ts'
 import type { ObjectToEncode } from './object-format.ts'
 

@@ -1,6 +1,6 @@
 // View of selected records of a list. Only their offsets are copied.
 import { firstIndexWhere } from '../../lib/binary-search.ts'
-import type { RecordList, ValueOffsets, ValueRun } from '../../sources/source.ts'
+import type { RecordList, ValueOffsets, ValueRun } from './record-list.ts'
 
 /** `indexes` must be ascending. */
 export function chooseRecords(records: RecordList, indexes: readonly number[]): RecordList {

@@ -8,10 +8,14 @@ import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { type SchemaRegistryServer, startSchemaRegistry } from '../../../test/sources/schema-registry-server.ts'
 import type { StoredPipe } from '../../pipes/pipe.ts'
 import { classifyFailure, type Failure } from '../../runner/classify-failure.ts'
-import type { Rows } from '../../runner/rows.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import { NotConnected, ProbeFailure, type SourceRecord } from '../../sources/source.ts'
-import { type EncoderParts, encodeKept, makeRecordEncoder } from './encoder.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
+import { makeSchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
+import type { EncoderParts } from './encoder.ts'
+import { encodeKept } from './kept-rows.ts'
+import { makeRecordEncoder } from './record-encoder.ts'
+import type { SourceRecord } from './record-list.ts'
+import type { Rows } from './rows.ts'
 
 const { signal } = new AbortController()
 
@@ -29,7 +33,6 @@ function partsOf({ kind = 'kafka', format = 'JSONEachRow', columns, mappings = {
   return {
     kind,
     source: { format, ...(registryUrl && { schemaRegistry: { url: registryUrl } }) },
-    secrets: {},
     destination: {
       columns: columns.map((column) => {
         const [name = '', ...type] = column.split(' ')
@@ -40,9 +43,13 @@ function partsOf({ kind = 'kafka', format = 'JSONEachRow', columns, mappings = {
       destinationField,
       sourceField,
     })),
-    organizationId: 'organization',
-    context: { caCertificates: undefined, allowPlaintext: true, awsEndpoints: {} },
-    egress: loopbackEgress,
+    openRegistry: (signal) =>
+      registryUrl === undefined
+        ? undefined
+        : makeSchemaRegistry(
+            { url: registryUrl },
+            { egress: loopbackEgress, signal, caCertificates: undefined, allowPlaintext: true },
+          ),
   }
 }
 

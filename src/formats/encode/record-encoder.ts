@@ -1,8 +1,6 @@
 // Encoder of the records of a stream.
 import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
-import { egressOf } from '../../sources/kafka/kafka-routes.ts'
-import { makeSchemaRegistry, type SchemaRegistry } from '../../sources/schema-registry/schema-registry.ts'
 import { confluentAvro } from '../decode/avro-rows.ts'
 import { confluentProtobuf } from '../decode/protobuf-rows.ts'
 import { avroRecords, confluentRecords } from './decoded-records.ts'
@@ -35,21 +33,8 @@ function formatOf(parts: EncoderParts, signal: AbortSignal): RecordFormat {
     case 'Avro':
       return avroRecords(filled)
     case 'AvroConfluent':
-      return confluentRecords(confluentAvro, registryOf(parts, signal), filled)
+      return confluentRecords(confluentAvro, parts.openRegistry(signal), filled)
     case 'Protobuf':
-      return confluentRecords(confluentProtobuf, registryOf(parts, signal), filled)
+      return confluentRecords(confluentProtobuf, parts.openRegistry(signal), filled)
   }
-}
-
-function registryOf(
-  { source, secrets, organizationId, context, egress: directEgress }: EncoderParts,
-  signal: AbortSignal,
-): SchemaRegistry | undefined {
-  const config = source as Pick<KafkaSource, 'schemaRegistry' | 'reversePrivateEndpointIds'>
-  const { schemaRegistry } = config
-  if (!schemaRegistry) return undefined
-  const egress = egressOf(config, { ...context, organizationId }, directEgress)
-  const { url, caCertificate, authentication } = schemaRegistry
-  const credentials = authentication && secrets.schemaRegistry
-  return makeSchemaRegistry({ url, caCertificate, credentials }, { ...context, egress, signal })
 }

@@ -1,8 +1,8 @@
 // Interface of a record format.
 
-import type { RowShape } from '../../runner/rows.ts'
-import type { RecordList, SourceRecord, ValueOffsets } from '../../sources/source.ts'
 import type { ByteOutput } from './byte-output.ts'
+import type { RecordList, SourceRecord, ValueOffsets } from './record-list.ts'
+import type { RowShape } from './rows.ts'
 
 export interface RecordFormat {
   shape: RowShape

@@ -2,14 +2,14 @@
 // limit; rows beyond the limit are written again when sent.
 
 import type { RejectedRow } from '../../engine/rejected-row.ts'
-import type { Rows, RowToKeep } from '../../runner/rows.ts'
-import type { RecordList, SourceRecord, ValueOffsets } from '../../sources/source.ts'
-import { Undecodable } from '../decode/decode.ts'
+import { Undecodable } from '../undecodable.ts'
 import { ByteOutput, OutputFull } from './byte-output.ts'
 import { packMeta, unpackMeta } from './kept-meta.ts'
 import { chooseRecords } from './record-choice.ts'
 import type { InPlace, RecordFormat } from './record-format.ts'
+import type { RecordList, SourceRecord, ValueOffsets } from './record-list.ts'
 import { partOf, partWithout } from './row-parts.ts'
+import type { Rows, RowToKeep } from './rows.ts'
 import { makeYieldToLoop, type YieldToLoop } from './yield-to-loop.ts'
 
 /** Size of a chunk of the body. */

@@ -1,6 +1,6 @@
 // Finds the ends of rows in a part of an object that begins with a row.
 import type { Buffer } from 'node:buffer'
-import { code, endOfValue, isSpace, skipSpace } from './json-scan.ts'
+import { code, endOfValue, isSpace, skipSpace } from '../json-scan.ts'
 import type { YieldToLoop } from './yield-to-loop.ts'
 
 /** How the bytes end: anywhere, after a row, or with the object. */

@@ -1,11 +1,11 @@
 // Explains in our own words why ClickHouse rejects a row, without asking it.
 
-import type { RowShape } from '../../runner/rows.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import { excerptOf, Undecodable } from '../decode/decode.ts'
 import { decodeDelimited } from '../decode/delimited-rows.ts'
 import { BudgetSpent } from '../decode/sample-budget.ts'
 import { makeValueCheck, type ValueCheck } from '../decode/value-fit.ts'
+import { excerptOf, Undecodable } from '../undecodable.ts'
+import type { RowShape } from './rows.ts'
 
 /** Undefined when no reason is found. The bytes are those sent to ClickHouse. */
 export type FindProblem = (bytes: Buffer) => string | undefined

@@ -1,11 +1,11 @@
 // Virtual fields of a record (metadata of the transport), as members inserted into its JSON.
 import { Buffer } from 'node:buffer'
-import type { RowShape } from '../../runner/rows.ts'
 import type { Row } from '../../source-shapes/probe.ts'
 import type { ByteOutput } from './byte-output.ts'
 import { parseType } from './engine-type.ts'
 import type { FilledColumn } from './field-plan.ts'
 import { type ColumnWriter, makeColumnWriter } from './json-values.ts'
+import type { RowShape } from './rows.ts'
 
 export interface VirtualField {
   /** Name in the body. */

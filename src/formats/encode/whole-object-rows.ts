@@ -1,12 +1,12 @@
 // Rows of objects that ClickHouse reads as a whole: Parquet and Avro object container files.
 import type { Readable } from 'node:stream'
-import type { Rows } from '../../runner/rows.ts'
-import { ProbeFailure } from '../../sources/source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { type WholeFormat, wholeFileProblems } from '../decode/whole-file-fit.ts'
 import { type FilledColumn, shapeByField } from './field-plan.ts'
 import { packMeta } from './kept-meta.ts'
 import type { ObjectToEncode } from './object-format.ts'
 import { type ObjectPlan, streamOf } from './object-stream.ts'
+import type { Rows } from './rows.ts'
 
 /** Throws a ProbeFailure when columns cannot be filled from such an object. */
 export function wholeObjectRows(

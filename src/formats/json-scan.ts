@@ -28,6 +28,11 @@ export function skipSpace(bytes: Uint8Array, start: number, end = bytes.length):
   return at
 }
 
+/** Length of the byte order mark at `start`, if there is one: some producers write it. */
+export function byteOrderMarkLength(bytes: Uint8Array, start = 0): number {
+  return bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf ? 3 : 0
+}
+
 /** Offset after the last byte that is not white space. */
 export function trimEnd(bytes: Uint8Array, start: number, end: number): number {
   let at = end
@@ -36,7 +41,7 @@ export function trimEnd(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /** Offset after the closing quote of the string at `start`; undefined when it is not closed. */
-function endOfText(bytes: Uint8Array, start: number, end: number): number | undefined {
+export function endOfText(bytes: Uint8Array, start: number, end: number): number | undefined {
   for (let at = start + 1; at < end; at++) {
     const byte = bytes[at]
     if (byte === code.backslash) at++
@@ -138,7 +143,8 @@ export function objectsIn(bytes: Uint8Array, start: number, end: number): TextRa
   return at === end ? objects : undefined
 }
 
-function skipSeparators(bytes: Uint8Array, start: number, end: number): number {
+/** Skips white space and commas. */
+export function skipSeparators(bytes: Uint8Array, start: number, end = bytes.length): number {
   let at = start
   while (at < end && (bytes[at] === code.comma || isSpace(bytes[at]))) at++
   return at

@@ -1,8 +1,8 @@
 // Encoded rows of a delivery or of a piece of an object, as bytes that the engine parses. JavaScript parses only what it has to.
 import { hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { Insert } from '../engine/engine.ts'
-import type { RejectedRow } from '../engine/rejected-row.ts'
+import type { Insert } from '../../engine/engine.ts'
+import type { RejectedRow } from '../../engine/rejected-row.ts'
 
 /** Format and columns of an insert. */
 export type RowShape = Pick<Insert, 'format' | 'delimiter' | 'hasEmptyTexts' | 'fields' | 'columns'>
