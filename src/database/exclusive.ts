@@ -72,7 +72,8 @@ function openOnSqlite(file: string): Exclusive {
 }
 
 async function openOnPostgres(url: string, lock: ExclusiveLock): Promise<Exclusive> {
-  const { connectOnce, migrationLockId } = await import('./postgres.ts')
+  const { migrationLockId } = await import('./postgres.ts')
+  const { connectOnce } = await import('./postgres-connect.ts')
   // Pipelined: statements are sent without waiting for the previous result.
   const client = await connectOnce(url, { keepAlive: true, pipeline: true } as ClientConfig)
   const lockId = lock === 'schema' ? migrationLockId : migrationLockId + 1

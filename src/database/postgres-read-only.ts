@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { StartError } from '../lib/start-error.ts'
 import { schemaMismatch, selectMigrations } from './migrate.ts'
-import { connectOnce } from './postgres.ts'
+import { connectOnce } from './postgres-connect.ts'
 import { bind, type Sql } from './sql.ts'
 
 const undefinedTable = '42P01'

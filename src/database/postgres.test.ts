@@ -10,7 +10,8 @@ import { TLSSocket } from 'node:tls'
 import { openTestApp, type TestApp } from '../../test/harness/test-app.ts'
 import { type Certificate, type Certificates, makeCertificates } from '../../test/sources/certificates.ts'
 import type { Database, WriteContext } from './database.ts'
-import { connectOnce, openPostgres } from './postgres.ts'
+import { openPostgres } from './postgres.ts'
+import { connectOnce } from './postgres-connect.ts'
 import { statement } from './sql.ts'
 
 const insert = statement<{ part: string }>('INSERT INTO halves (part) VALUES (:part)')

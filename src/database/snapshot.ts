@@ -66,7 +66,7 @@ function openSqliteSnapshot(file: string): Snapshot {
 
 async function openPostgresSnapshot(url: string): Promise<Snapshot> {
   // Loaded only for PostgreSQL: the driver takes time to load.
-  const { connectOnce } = await import('./postgres.ts')
+  const { connectOnce } = await import('./postgres-connect.ts')
   const client = await connectOnce(url, { keepAlive: true })
   const ask = async (text: string, values: SqlValue[] = []) => {
     try {

@@ -20,7 +20,7 @@ const clockSamples = 3
 
 /** Reports findings; undefined when PostgreSQL cannot be reached. */
 export async function examinePostgres(url: string, report: Report): Promise<ExaminedPostgres | undefined> {
-  const { connectOnce } = await import('../database/postgres.ts')
+  const { connectOnce } = await import('../database/postgres-connect.ts')
   let client: pg.Client
   try {
     client = await connectOnce(url, { statement_timeout: 10_000, query_timeout: 15_000 })

@@ -1,6 +1,7 @@
 // Rejects keywords that `shape.ts` does not implement at start: they would be rules without effect.
 import { isObject } from './merge-patch.ts'
-import { expression, formats } from './shape.ts'
+import { expression } from './shape.ts'
+import { formats } from './shape-formats.ts'
 import { fieldPath, isScalar, kinds, type Shape } from './shape-rules.ts'
 
 const annotations = new Set([

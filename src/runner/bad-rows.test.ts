@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { lineRows } from '../../test/runner-world/line-rows.ts'
 import { LineEngine } from '../../test/runner-world/line-sink.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
+import type { Rows } from '../formats/encode/rows.ts'
 import { findRejected, keepRejected, type TryOut } from './bad-rows.ts'
-import type { Rows } from './rows.ts'
 
 async function textOf(rows: Rows): Promise<string> {
   const chunks: Uint8Array[] = []

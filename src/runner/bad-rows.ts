@@ -2,8 +2,8 @@
 // keeps nothing, so no row is stored while it runs.
 import type { BadRow, Sink } from '../engine/engine.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
+import type { Rows } from '../formats/encode/rows.ts'
 import { firstIndexWhere } from '../lib/binary-search.ts'
-import type { Rows } from './rows.ts'
 
 /** The error of the engine for these rows; undefined when it would accept them. */
 export type TryOut = (rows: Rows) => Promise<string | undefined>

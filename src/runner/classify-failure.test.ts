@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { StoredPipe } from '../pipes/pipe.ts'
+import { NotConnected, ProbeFailure } from '../source-shapes/source-failure.ts'
 import { readerError } from '../sources/object-storage/object-reader.ts'
-import { NotConnected, ProbeFailure } from '../sources/source.ts'
 import { classifyFailure } from './classify-failure.ts'
 
 const pipe = { kind: 'kafka', source: { brokers: 'kafka.example.com:9092' } } as unknown as StoredPipe

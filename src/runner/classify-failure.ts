@@ -3,7 +3,8 @@
 import { EngineError } from '../engine/engine.ts'
 import { hostInUrl } from '../lib/host.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
-import { NotConnected, ProbeFailure, SourceChanged } from '../sources/source.ts'
+import { NotConnected, ProbeFailure } from '../source-shapes/source-failure.ts'
+import { SourceChanged } from '../sources/source.ts'
 import { shownText } from './status.ts'
 import { LeaseLost } from './worker.ts'
 

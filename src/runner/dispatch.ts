@@ -1,13 +1,13 @@
 // Runs deliveries concurrently: records them in order, inserts them in parallel, and finishes them in order. Beyond the concurrent
 // inserts, some deliveries are prepared in advance: recorded, and with what their rows need in the engine already created.
 
+import { type Rows, shapeDigest } from '../formats/encode/rows.ts'
 import type { DeliveryRange, StoredPosition } from '../progress/delivery.ts'
 import type { Positions, SourceReader } from '../sources/source.ts'
 import { type ConcurrencyLimit, makeConcurrencyLimit } from './concurrency-limit.ts'
 import { addCounters, zeroCounters } from './counters.ts'
 import { deliver } from './deliver-batch.ts'
 import { makeLedger } from './ledger.ts'
-import { type Rows, shapeDigest } from './rows.ts'
 import { makeSendOrder } from './send-order.ts'
 import type { Session } from './session.ts'
 

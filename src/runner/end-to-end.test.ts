@@ -39,14 +39,15 @@ interface WorldParts {
   table: string
   shown: object
   source: ReadableSource
-  settings?: WorkerParts['pipe']['settings']
+  settings?: Partial<WorkerParts['pipe']['settings']>
 }
 
 function worldOf(engine: TestEngine, { kind, table, shown, source, settings = {} }: WorldParts): World {
   const store = new MemoryStore()
   const statuses: WorkerStatus[] = []
   const { parts } = makeRunnerWorld({ kind, options: {}, makeSource: () => source })
-  const pipe = { ...parts.pipe, source: shown, settings: { streaming_max_insert_wait_ms: 50, ...settings } }
+  const allSettings = { ...parts.pipe.settings, streaming_max_insert_wait_ms: 50, ...settings }
+  const pipe = { ...parts.pipe, source: shown, settings: allSettings }
   const { protocol, host, port, username, password, database } = engine
   const access = { protocol, host, port, username, password: new Secret(password) }
   let epoch = 0

@@ -3,9 +3,9 @@ import { VaultError } from '../lib/vault.ts'
 import { openSecrets } from '../pipes/store.ts'
 import type { LeftAtKinesis, LeftoverOf } from '../progress/leftovers/store.ts'
 import type { KinesisSource } from '../source-shapes/kinesis-source.ts'
+import { ProbeFailure } from '../source-shapes/source-failure.ts'
 import { makeKinesis } from '../sources/kinesis/kinesis-client.ts'
 import { consumerNameOf } from '../sources/kinesis/kinesis-consumer.ts'
-import { ProbeFailure } from '../sources/source.ts'
 import type { EndParts } from './make-ends.ts'
 
 /** Returns the reason of a failure; undefined when nothing is left to remove. */

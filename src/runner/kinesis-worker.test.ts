@@ -60,7 +60,7 @@ describe('a worker of a kinesis pipe with enhanced fan-out', () => {
       ...parts.pipe,
       kind: 'kinesis' as const,
       source: shown,
-      settings: { streaming_max_insert_wait_ms: 50 },
+      settings: { ...parts.pipe.settings, streaming_max_insert_wait_ms: 50 },
     }
     pipe.destination = { database, table, columns, managedTable: true, tableDefinition: definition }
     const access = { protocol, host, port, username, password: new Secret(password) }

@@ -7,7 +7,8 @@ import { lineEncoders } from '../../test/runner-world/line-rows.ts'
 import { lineObjects, lineStream } from '../../test/runner-world/line-sources.ts'
 import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
-import { ProbeFailure, type SourceReader } from '../sources/source.ts'
+import { ProbeFailure } from '../source-shapes/source-failure.ts'
+import type { SourceReader } from '../sources/source.ts'
 import { notARow } from './queue/given-up.ts'
 
 const batchSize = { rows: 2, bytes: 1_000, note: () => undefined }

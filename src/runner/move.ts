@@ -1,7 +1,6 @@
 // A worker: connects, finishes recorded deliveries, moves rows, and starts again after a failure, until it is stopped or fails.
 // An attempt depends only on the state in the database; memory keeps nothing but the number of failed attempts per object.
 import type { StoredPipe } from '../pipes/pipe.ts'
-import { defaultSettings } from '../pipes/settings.ts'
 import { pause } from './back-off.ts'
 import { type BatchSize, makeBatchSize } from './batch-size.ts'
 import { type BuildScheduler, buildSchedulerOfProcess } from './build-scheduler.ts'
@@ -56,7 +55,7 @@ export interface Mover<End> {
 
 export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Worker {
   const { pipe, openSink } = parts
-  const settings = { ...defaultSettings, ...pipe.settings }
+  const { settings } = pipe
   const isStream = pipe.kind !== 'objectStorage'
   const attempts: ObjectAttempts = new Map()
   const damage = makeDamage()
@@ -81,7 +80,7 @@ export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Wor
     },
     longestWaitMs: isStream ? 0 : settings.object_storage_polling_interval_ms,
     async move(common, sink) {
-      const encoders = options.encoders ?? (await import('../formats/encode/encoder.ts'))
+      const encoders = options.encoders ?? (await import('../formats/encode/make-encoder.ts'))
       const session: Session = { ...common, parts, sink, encoders }
       return await moveAll(session)
     },
@@ -95,7 +94,6 @@ function hasQueue({ source }: StoredPipe): boolean {
 
 export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover: Mover<End>): Worker {
   const { pipe } = parts
-  const settings = { ...defaultSettings, ...pipe.settings }
   const times = { ...usualTimes, ...options.times }
   const batchSize = options.batchSize ?? makeBatchSize(pipe.scaling, mover.concurrentInserts)
   const builder = (options.buildScheduler ?? buildSchedulerOfProcess).join(pipe.scaling.replicaCpuMillicores)
@@ -124,7 +122,7 @@ export function runMover<End>(parts: CommonParts, options: WorkerOptions, mover:
     const signal = AbortSignal.any([ending.signal, aborting.signal])
     engine ??= { end: await mover.open(AbortSignal.any([aborting.signal, stopping.signal])) }
     const session: CommonSession = {
-      settings,
+      settings: pipe.settings,
       times,
       store: guardStore(parts.store, signal),
       signal,

@@ -2,11 +2,11 @@
 // rebuilt from exactly the same objects.
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
+import type { Rows } from '../formats/encode/rows.ts'
 import type { DeliveryRange } from '../progress/delivery.ts'
 import type { Batch } from '../sources/source.ts'
 import { tokenOf } from './delivery-token.ts'
 import type { Dispatch } from './dispatch.ts'
-import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
 
 export interface ObjectToLoad extends Pick<Batch, 'partition' | 'from' | 'next'> {

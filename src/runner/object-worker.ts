@@ -2,12 +2,14 @@
 // another one is started.
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
+import { type Rows, shapeDigest } from '../formats/encode/rows.ts'
 import { countOf } from '../lib/count-text.ts'
 import type { DeliveryRange, StoredDelivery, StoredPosition } from '../progress/delivery.ts'
+import { ProbeFailure } from '../source-shapes/source-failure.ts'
 import { keyOf, type ObjectAssignment } from '../sources/object-storage/object-assignment.ts'
 import { objectChanged } from '../sources/object-storage/object-sample.ts'
 import { ObjectUnavailable } from '../sources/object-storage/object-store.ts'
-import { EndOfInput, ProbeFailure, SourceChanged, type SourceReader } from '../sources/source.ts'
+import { EndOfInput, SourceChanged, type SourceReader } from '../sources/source.ts'
 import type { Damage } from './damaged-objects.ts'
 import { type Dispatch, makeDispatch } from './dispatch.ts'
 import { type Unfinished, unfinishedObjects } from './object-layout.ts'
@@ -18,7 +20,6 @@ import { makeRecording } from './queue/recording.ts'
 import { makeRetryingSink } from './queue/retrying-sink.ts'
 import { type RangeObjects, type RebuildParts, readSelected, rebuildObjects } from './rebuild-objects.ts'
 import { type Rebuild, recover } from './recover.ts'
-import { type Rows, shapeDigest } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
 import { timeOf } from './status.ts'
 

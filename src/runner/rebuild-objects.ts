@@ -2,16 +2,17 @@
 // engine already has the batch it stores nothing, otherwise it stores the remaining rows.
 
 import type { ObjectEncoder } from '../formats/encode/encoder.ts'
+import type { Rows } from '../formats/encode/rows.ts'
 import type { DeliveryRange, StoredDelivery } from '../progress/delivery.ts'
 import type { CounterChanges } from '../progress/pipe-counters.ts'
-import { type Batch, EndOfInput, type ProbeFailure, type SourceReader } from '../sources/source.ts'
+import type { ProbeFailure } from '../source-shapes/source-failure.ts'
+import { type Batch, EndOfInput, type SourceReader } from '../sources/source.ts'
 import { makeBackOff, pause } from './back-off.ts'
 import { addCounters, zeroCounters } from './counters.ts'
 import { type GivenUp, keepGivenUp } from './queue/given-up.ts'
 import { findObjectFailure, maxObjectAttempts } from './queue/object-failure.ts'
 import type { Recording } from './queue/recording.ts'
 import type { Rebuild } from './recover.ts'
-import type { Rows } from './rows.ts'
 import type { Session } from './session.ts'
 
 export type FoundObject = NonNullable<Batch['object']>

@@ -2,13 +2,13 @@
 // before anything new is read.
 import type { Insert } from '../engine/engine.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
+import { type Rows, shapeDigest } from '../formats/encode/rows.ts'
 import type { StoredDelivery, StoredPosition } from '../progress/delivery.ts'
 import type { CounterChanges } from '../progress/pipe-counters.ts'
 import { pause } from './back-off.ts'
 import { addCounters, zeroCounters } from './counters.ts'
 import { deliver } from './deliver-batch.ts'
 import { positionsAfter } from './ledger.ts'
-import { type Rows, shapeDigest } from './rows.ts'
 import type { Session } from './session.ts'
 
 /** Stands for the partition in deliveries of replayed rows. They are finished by the next replay. */

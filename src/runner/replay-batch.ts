@@ -3,14 +3,13 @@
 import type { BadRows } from '../engine/bad-rows.ts'
 import { type BadRow, EngineError, type Insert, type Sink } from '../engine/engine.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
-import { defaultSettings } from '../pipes/settings.ts'
+import { type Rows, shapeDigest } from '../formats/encode/rows.ts'
 import type { DeliveryRange, StoredDelivery } from '../progress/delivery.ts'
 import { findRejected } from './bad-rows.ts'
 import { addCounters, zeroCounters } from './counters.ts'
 import { tokenOf } from './delivery-token.ts'
 import { notARow } from './queue/given-up.ts'
 import { identityOf, replayPartition } from './recover.ts'
-import { type Rows, shapeDigest } from './rows.ts'
 import { encoderPartsOf } from './session.ts'
 import type { WorkerParts } from './worker.ts'
 
@@ -85,7 +84,7 @@ export async function replayTable(
 }
 
 async function encodeOfKind(parts: ReplayParts): Promise<Trial['encode']> {
-  const { encodeKept } = await import('../formats/encode/encoder.ts')
+  const { encodeKept } = await import('../formats/encode/kept-rows.ts')
   const encoderParts = encoderPartsOf(parts)
   return (rows) => encodeKept(encoderParts, rows)
 }
@@ -281,6 +280,6 @@ async function findKept({ badRows, parts, signal }: Replay, ids: string[]): Prom
 }
 
 function insertOf({ pipe }: TableReplayParts, { token, rows, isRepeat, identity }: Omit<Batch, 'ids'>): Insert {
-  const settings = { ...defaultSettings, ...pipe.settings }
+  const { settings } = pipe
   return { ...rows.shape, token, body: () => rows.body(), isRepeat, settings, ...(identity && { identity }) }
 }

@@ -5,7 +5,7 @@ import { makeRunnerWorld } from '../../test/runner-world/runner-world.ts'
 import { EngineError } from '../engine/engine.ts'
 import { Log } from '../lib/log.ts'
 import type { PipeState } from '../progress/pipe-state.ts'
-import { NotConnected } from '../sources/source.ts'
+import { NotConnected } from '../source-shapes/source-failure.ts'
 import { makeRetryPolicy, type RetryPolicy } from './retry-policy.ts'
 
 function policyWithLog(state?: PipeState): { retryPolicy: RetryPolicy; logged: string[] } {

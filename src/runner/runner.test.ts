@@ -9,8 +9,9 @@ import { type App, openApp } from '../app.ts'
 import { EngineError } from '../engine/engine.ts'
 import { Log } from '../lib/log.ts'
 import { VaultError } from '../lib/vault.ts'
+import { defaultSettings } from '../pipes/settings.ts'
 import { listWorkers } from '../progress/workers/store.ts'
-import { NotConnected, ProbeFailure } from '../sources/source.ts'
+import { NotConnected, ProbeFailure } from '../source-shapes/source-failure.ts'
 import { Runner, type RunnerParts, type RunnerTimes } from './runner.ts'
 import { LeaseLost } from './worker.ts'
 import { makeWorkerStore, type RunnerDatabase } from './worker-store.ts'
@@ -397,7 +398,7 @@ onBothDatabases('the runner', (app) => {
       const ran = workers.made.filter(({ did }) => did.includes('run'))
       assert.deepEqual(
         ran.map(({ order }) => order.configuration.pipe.settings),
-        [{}, {}],
+        [defaultSettings, defaultSettings],
       )
     })
 
@@ -419,7 +420,7 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual(before.did, ['run', 'stop'])
       assert.deepEqual(after.did, ['prepare', 'run'])
       assert.equal(after.order.lease.epoch, before.order.lease.epoch)
-      assert.deepEqual(after.order.configuration.pipe.settings, settings.settings)
+      assert.deepEqual(after.order.configuration.pipe.settings, { ...defaultSettings, ...settings.settings })
       await is('Running')
       assert.ok(
         states.every((state) => ['Provisioning', 'Running', 'Modifying'].includes(state)),
@@ -448,7 +449,7 @@ onBothDatabases('the runner', (app) => {
       assert.equal(before.isRunning, true)
       workers.whenPreparing = undefined
       const after = await until(() => workers.running(pipeId).find((worker) => worker !== before), 'the next one runs')
-      assert.deepEqual(after.order.configuration.pipe.settings, settings.settings)
+      assert.deepEqual(after.order.configuration.pipe.settings, { ...defaultSettings, ...settings.settings })
       await is('Running')
       assert.equal(await reason(), null)
     })

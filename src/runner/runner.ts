@@ -3,6 +3,7 @@
 import { describeError } from '../lib/describe-error.ts'
 import { newId } from '../lib/id.ts'
 import type { Log } from '../lib/log.ts'
+import { PokedLoop } from '../lib/poked-loop.ts'
 import { listPipesToRun, type PipeToRun } from '../pipes/store.ts'
 import { listRunners } from '../progress/runners/store.ts'
 import { listWorkers } from '../progress/workers/store.ts'
@@ -65,8 +66,7 @@ export class Runner {
   readonly #leases: Leases<HeldWorker>
   readonly #replays: Replays | undefined
   #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
-  #lookAgain = false
+  readonly #looks = new PokedLoop(() => this.#look())
   /** Looks with every tick, because the installation is small. */
   #looksOften = true
   #paceMs: number
@@ -105,15 +105,7 @@ export class Runner {
 
   /** Triggers a look now. */
   poke(): void {
-    if (this.#looking) {
-      this.#lookAgain = true
-      return
-    }
-    this.#lookAgain = false
-    this.#looking = this.#look().finally(() => {
-      this.#looking = undefined
-      if (this.#lookAgain && !this.#isStopping) this.poke()
-    })
+    this.#looks.poke()
   }
 
   /** Ends all workers, at a boundary if they reach one in time, and releases their leases. */
@@ -126,7 +118,7 @@ export class Runner {
     await Promise.all([this.#pool.close({ stopMs, graceMs }), this.#replays?.close(), within(tasks, graceMs)])
     clearInterval(this.#timer)
     // A database that does not answer must not delay the shutdown; the leases expire.
-    const last = Promise.resolve(this.#looking).then(() => this.#leases.end())
+    const last = this.#looks.stop().then(() => this.#leases.end())
     await within(
       last.catch((error: unknown) => this.#warn('a runner could not sign off', error)),
       graceMs,

@@ -3,6 +3,9 @@ import type { Sink } from '../engine/engine.ts'
 import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../formats/encode/encoder.ts'
 import type { Settings } from '../pipes/settings.ts'
 import type { StoredPosition } from '../progress/delivery.ts'
+import type { KafkaSource } from '../source-shapes/kafka-source.ts'
+import { egressOf } from '../sources/kafka/kafka-routes.ts'
+import { registryOfSource } from '../sources/schema-registry/schema-registry.ts'
 import type { Positions, Selection, SourceReader } from '../sources/source.ts'
 import { type BackOffTimes, usualBackOff } from './back-off.ts'
 import type { BatchSize } from './batch-size.ts'
@@ -73,7 +76,13 @@ export function encoderPartsOf({
 }: Pick<WorkerParts, 'pipe' | 'secrets' | 'egress' | 'context'>): EncoderParts {
   const { kind, source, destination, fieldMappings, organizationId } = pipe
   if (kind === 'postgres') throw new Error('postgres has no encoder')
-  return { kind, source, secrets, destination, fieldMappings, organizationId, context, egress }
+  const openRegistry = (signal: AbortSignal) =>
+    registryOfSource(source as KafkaSource, secrets, {
+      ...context,
+      egress: egressOf(source as KafkaSource, { ...context, organizationId }, egress),
+      signal,
+    })
+  return { kind, source, destination, fieldMappings, openRegistry }
 }
 
 export function positionsOf(positions: StoredPosition[]): Positions {

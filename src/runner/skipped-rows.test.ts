@@ -4,8 +4,8 @@ import type { RejectedNumber } from '../engine/engine.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
 import { joinRows } from '../formats/encode/joined-rows.ts'
 import { mostNumbered, type NumberedPart, numberRows } from '../formats/encode/number-rows.ts'
+import type { RowShape, Rows } from '../formats/encode/rows.ts'
 import { defaultSettings } from '../pipes/settings.ts'
-import type { RowShape, Rows } from './rows.ts'
 import { findSkipped } from './skipped-rows.ts'
 
 const { signal } = new AbortController()

@@ -4,9 +4,9 @@ import type { Insert, RejectedNumber, Sink } from '../engine/engine.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
 import { bytesOf, numberRows } from '../formats/encode/number-rows.ts'
 import { problemFinder } from '../formats/encode/row-problem.ts'
+import type { Rows } from '../formats/encode/rows.ts'
 import { makeYieldToLoop } from '../formats/encode/yield-to-loop.ts'
 import { longestReason, type TryOut } from './bad-rows.ts'
-import type { Rows } from './rows.ts'
 
 /** Number of skipped rows per part that are tried alone, for each kind of reason. */
 const mostConfirmed = 3

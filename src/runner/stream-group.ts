@@ -1,8 +1,8 @@
 // Groups the records of the next insert by partition.
 
+import type { Rows } from '../formats/encode/rows.ts'
 import type { DeliveryRange } from '../progress/delivery.ts'
 import type { Batch } from '../sources/source.ts'
-import type { Rows } from './rows.ts'
 
 export interface StreamGroup {
   readonly isEmpty: boolean

@@ -4,6 +4,7 @@
 // order does not matter to the table. With more than one, a partition can be in several inserts at once; positions still move in order.
 
 import type { RecordEncoder } from '../formats/encode/encoder.ts'
+import type { Rows } from '../formats/encode/rows.ts'
 import { countOf } from '../lib/count-text.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import type { StoredDelivery } from '../progress/delivery.ts'
@@ -13,7 +14,6 @@ import { Unrecoverable } from './classify-failure.ts'
 import { tokenOf } from './delivery-token.ts'
 import { makeDispatch } from './dispatch.ts'
 import { type Recovered, recover } from './recover.ts'
-import type { Rows } from './rows.ts'
 import { encoderPartsOf, positionsOf, type Session, withReader } from './session.ts'
 import { timeOf } from './status.ts'
 import { makeStreamGroup } from './stream-group.ts'

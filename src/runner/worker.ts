@@ -3,12 +3,12 @@ import type { Sink } from '../engine/engine.ts'
 import type { RejectedRow } from '../engine/rejected-row.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
-import type { StoredPipe } from '../pipes/pipe.ts'
 import type { Claim, NewDelivery, StoredDelivery, StoredPosition } from '../progress/delivery.ts'
 import type { CounterChanges } from '../progress/pipe-counters.ts'
 import type { WorkerPhase } from '../progress/settled-state.ts'
 import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import type { LostRecords, ReadableSource, SourceContext } from '../sources/source.ts'
+import type { EffectivePipe } from './configuration.ts'
 import type { TableStore } from './postgres/table-store.ts'
 
 /** Another worker has the lease, or the pipe was deleted: nothing more may be written or sent. */
@@ -65,7 +65,7 @@ export type WorkerEnd = { end: 'stopped' | 'completed' | 'lost' } | { end: 'fail
 
 /** Parts of workers of all kinds. */
 export interface CommonParts {
-  pipe: StoredPipe
+  pipe: EffectivePipe
   secrets: SourceSecrets
   workerIndex: number
   workerCount: number

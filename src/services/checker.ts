@@ -4,6 +4,7 @@ import type { Sql } from '../database/sql.ts'
 import type { EngineAccess, EngineCheck } from '../engine/check.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
+import { PokedLoop } from '../lib/poked-loop.ts'
 import { Secret } from '../lib/secret.ts'
 import { type Vault, VaultError } from '../lib/vault.ts'
 import { parseEndpointUrl, passwordContext } from './service.ts'
@@ -41,9 +42,7 @@ export class ServiceChecker {
   /** Running checks, with their organization. */
   readonly #runningChecks = new Map<Promise<void>, string>()
   #lastServed = ''
-  #timer: NodeJS.Timeout | undefined
-  #looking: Promise<void> | undefined
-  #lookAgain = false
+  readonly #looks = new PokedLoop(() => this.#look())
   #isFailing = false
 
   constructor(parts: CheckerParts) {
@@ -51,35 +50,24 @@ export class ServiceChecker {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.poke(), lookEveryMs)
-    this.#timer.unref()
-    this.poke()
+    this.#looks.start(lookEveryMs)
   }
 
   /** Starts the checks that are due now. */
   poke(): void {
-    if (this.#stopping.signal.aborted) return
-    if (this.#looking) {
-      this.#lookAgain = true
-      return
-    }
-    this.#lookAgain = false
-    this.#looking = this.#look().finally(() => {
-      this.#looking = undefined
-      if (this.#lookAgain) this.poke()
-    })
+    this.#looks.poke()
   }
 
   /** Resolves when no check is due or running. */
   async settled(): Promise<void> {
-    while (this.#looking || this.#runningChecks.size > 0)
-      await Promise.all([this.#looking, ...this.#runningChecks.keys()])
+    while (this.#looks.running || this.#runningChecks.size > 0)
+      await Promise.all([this.#looks.running, ...this.#runningChecks.keys()])
   }
 
   /** Aborts running checks; the next process repeats them. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer)
     this.#stopping.abort()
+    await this.#looks.stop()
     await this.settled()
   }
 

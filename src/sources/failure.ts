@@ -1,7 +1,7 @@
 // Failure tables, and the failures that every kind of source can have.
 import { denialReasons, EgressError, howToAllowLoopback } from '../lib/egress.ts'
 import type { ProbeStep } from '../source-shapes/probe.ts'
-import { type FailureCode, ProbeFailure } from './source.ts'
+import { type FailureCode, ProbeFailure } from '../source-shapes/source-failure.ts'
 
 /** A failure as data: code, reason, remedy, and the field and step if they differ from those of the table. */
 type FailureRow = readonly [FailureCode, reason: string, remedy: string, field?: string | undefined, step?: ProbeStep]
@@ -28,16 +28,6 @@ export function failureTable<
     return new ProbeFailure(field === undefined ? filled : { ...filled, field: fill(field) })
   }
 }
-
-/** Failures that a running worker retries; the user must fix all others. */
-export const transientFailures: readonly FailureCode[] = [
-  'host_unknown',
-  'connection_refused',
-  'host_unreachable',
-  'timed_out',
-  'protocol_mismatch',
-  'source_failed',
-]
 
 const connectionFailure = failureTable('{step}', '{field}', {
   denied: ['address_denied', '{target} {denial}', 'use the address of the source'],

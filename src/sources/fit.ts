@@ -1,10 +1,11 @@
 // Checks whether the records of a sample can fill the columns of the destination. It must not report values that ClickHouse
 // accepts: unknown types are not checked, and null is always valid, because ClickHouse inserts the default.
-import { excerptOf } from '../formats/decode/decode.ts'
+
 import { findInRow } from '../formats/decode/field-path.ts'
 import { BudgetSpent, newBudget, type SampleBudget } from '../formats/decode/sample-budget.ts'
 import { makeValueCheck, type ValueProblem } from '../formats/decode/value-fit.ts'
 import { avroFileProblem, type WholeFormat, wholeFileProblems } from '../formats/decode/whole-file-fit.ts'
+import { excerptOf } from '../formats/undecodable.ts'
 import type { Row, Sample } from '../source-shapes/probe.ts'
 
 /** Metadata of the transport. Mappings may use these columns although no sample has them. */

@@ -5,9 +5,10 @@ import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Probe, ProbeReport, ProbeRequest, ProbeStep } from '../source-shapes/probe.ts'
+import { ProbeFailure } from '../source-shapes/source-failure.ts'
 import type { SourceKindName } from '../source-shapes/source-kind.ts'
 import { makeSource } from './make-source.ts'
-import { ProbeFailure, type SourceContext } from './source.ts'
+import type { SourceContext } from './source.ts'
 
 const maxRecords = 100
 /** Files that ClickHouse decodes. */

@@ -5,73 +5,11 @@
 // - It uses the network only through the given `Egress`, also for hosts that the source returns.
 // - When the signal is aborted, it stops, closes what it opened, and leaves no timer and no socket.
 // - Messages of servers and libraries are never passed on: a failure is classified and described as a `ProbeFailure`.
-import type { Readable } from 'node:stream'
+import type { ObjectToEncode } from '../formats/encode/object-format.ts'
+import type { RecordList } from '../formats/encode/record-list.ts'
 import type { Egress } from '../lib/egress.ts'
 import type { ReversePrivateEndpoints } from '../lib/reverse-private-endpoints.ts'
-import type { ProbeResult, ProbeStep, Row } from '../source-shapes/probe.ts'
-
-/** Why a step failed. Each code has a different fix. */
-export type FailureCode =
-  /** Denied by the egress policy of the operator, or not a valid host. */
-  | 'address_denied'
-  | 'host_unknown'
-  | 'connection_refused'
-  | 'host_unreachable'
-  | 'timed_out'
-  /** The server does not support TLS, or rejects the handshake. */
-  | 'tls_refused'
-  | 'certificate_untrusted'
-  | 'certificate_expired'
-  | 'certificate_of_other_host'
-  /** The server answers, but does not use the expected protocol. */
-  | 'protocol_mismatch'
-  | 'credentials_refused'
-  | 'permission_missing'
-  /** The topic, stream, bucket, object, database, table or schema does not exist. */
-  | 'not_found'
-  | 'wrong_region'
-  /** Access works, but the configuration is not sufficient, such as a wal_level that is too low. */
-  | 'not_set_up'
-  /** The source answers with an internal error or limits the rate. */
-  | 'source_failed'
-  /** The records do not match `format` and `compression`. */
-  | 'undecodable'
-  /** The records do not match the columns and mappings of the destination. */
-  | 'misfit'
-
-export interface FailureDetails {
-  step: ProbeStep
-  code: FailureCode
-  /** The cause, as the middle of a sentence. May have hosts, names and numbers of the user; never a secret or a message of a server. */
-  reason: string
-  /** How to fix it, as the middle of a sentence. */
-  remedy: string
-  /** The field of the source that is the cause, such as `credentials` or `tableMappings[2].sourceTable`. */
-  field?: string
-  /** Indexes of the table mappings that it concerns. */
-  mappings?: number[]
-}
-
-/** A step of a probe that failed. */
-export class ProbeFailure extends Error implements FailureDetails {
-  readonly step: ProbeStep
-  readonly code: FailureCode
-  readonly reason: string
-  readonly remedy: string
-  readonly field?: string
-  readonly mappings?: number[]
-
-  constructor({ step, code, reason, remedy, field, mappings }: FailureDetails) {
-    super(`${step}: ${code}`)
-    this.name = 'ProbeFailure'
-    this.step = step
-    this.code = code
-    this.reason = reason
-    this.remedy = remedy
-    if (field !== undefined) this.field = field
-    if (mappings !== undefined) this.mappings = mappings
-  }
-}
+import type { ProbeResult, ProbeStep } from '../source-shapes/probe.ts'
 
 /** Network access of a source, and its end. */
 export interface SourceAccess {
@@ -114,36 +52,6 @@ export const finishedPosition = 'finished'
 /** Position of each partition, by name. Only the source knows the format. */
 export type Positions = Record<string, string>
 
-export interface SourceRecord {
-  /** As received; batch compression of the transport is removed. */
-  value: Uint8Array
-  /** Metadata of the transport, by virtual column: `_topic`, `_partition`, `_offset`, `_timestamp`, `_key`, … */
-  meta: Row
-}
-
-/** Records in order. An array is a RecordList; other lists create a record on each access. */
-export interface RecordList extends Iterable<SourceRecord> {
-  readonly length: number
-  at(index: number): SourceRecord | undefined
-  /** For encoders that need only the values: avoids one object per record. */
-  readonly valueOffsets?: ValueOffsets
-  /** Allows reuse of the memory: no record, value or offset is read after this call. Optional. */
-  release?(): void
-}
-
-/** Start and end of each value within its run. */
-export interface ValueOffsets {
-  readonly starts: Int32Array
-  readonly ends: Int32Array
-  /** Values in the same buffer. A run has the values from the end of the run before to its own end (exclusive). */
-  readonly runs: readonly ValueRun[]
-}
-
-export interface ValueRun {
-  readonly bytes: Buffer
-  readonly end: number
-}
-
 /** Part of one partition. The same `from` and `next` always mean the same bytes. */
 export interface Batch {
   partition: string
@@ -154,12 +62,7 @@ export interface Batch {
   /** Stream: records in order. */
   records?: RecordList
   /** Object storage: a whole object, as it is stored. */
-  object?: {
-    key: string
-    sizeBytes: number
-    modifiedAt?: Date | undefined
-    open(signal: AbortSignal): Promise<Readable>
-  }
+  object?: ObjectToEncode
   /** Stream: the records between the two positions can no longer be read. Such a batch has no records. */
   lost?: LostRecords
   /** Queue: an unusable message, to be stored with the rejected rows. */
@@ -249,19 +152,6 @@ export interface ReadableSource extends Source {
    * and changes nothing. Left out where the source cannot count.
    */
   measureLag?(positions: Positions, access: SourceAccess, assignment: Assignment): Promise<number | undefined>
-}
-
-/** The connection was lost or not established: close the reader, back off, and open another one at the last durable positions. */
-export class NotConnected extends Error {
-  /** What cannot be reached, if it is not the source itself, such as `the schema registry`. */
-  readonly unreachable?: string
-
-  /** `cause`: the failure, if known. */
-  constructor(place?: string, cause?: ProbeFailure) {
-    super('the source is not connected', { cause })
-    this.name = 'NotConnected'
-    if (place !== undefined) this.unreachable = place
-  }
 }
 
 /** The source no longer matches its description: the caller describes it again and adapts the destination. */

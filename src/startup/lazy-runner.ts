@@ -3,6 +3,7 @@
 import type { Sql } from '../database/sql.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
+import { PokedLoop } from '../lib/poked-loop.ts'
 import { hasPipesToRun } from '../pipes/store.ts'
 import { hasLeftovers } from '../progress/leftovers/store.ts'
 import { hasIdleSlots } from '../progress/retained/store.ts'
@@ -19,9 +20,8 @@ export class LazyRunner {
   readonly #reader: Sql
   readonly #load: () => Promise<LoadedRunner>
   readonly #log: Log
-  #timer: NodeJS.Timeout | undefined
-  #checking: Promise<void> | undefined
-  #checkAgain = false
+  readonly #checks = new PokedLoop(() => this.#check())
+  #isStarted = false
   #isStopping = false
   #hasFailed = false
   #runner: LoadedRunner | undefined
@@ -33,44 +33,31 @@ export class LazyRunner {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#check(), checkEveryMs)
-    this.#timer.unref()
-    this.#check()
+    this.#isStarted = true
+    this.#checks.start(checkEveryMs)
   }
 
   /** Called after a change that may concern pipes. */
   poke(): void {
     if (this.#runner) this.#runner.poke()
-    else if (this.#timer) this.#check()
+    else if (this.#isStarted) this.#checks.poke()
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true
-    clearInterval(this.#timer)
-    await this.#checking
+    await this.#checks.stop()
     await this.#runner?.stop()
   }
 
-  #check(): void {
-    if (this.#isStopping || this.#runner) return
-    if (this.#checking) {
-      this.#checkAgain = true
-      return
+  async #check(): Promise<void> {
+    try {
+      await this.#loadWhenNeeded()
+      this.#hasFailed = false
+    } catch (error) {
+      // Logged once, not every second.
+      if (!this.#hasFailed) this.#log.warn('the runner could not be started', { error: describeError(error) })
+      this.#hasFailed = true
     }
-    this.#checkAgain = false
-    this.#checking = this.#loadWhenNeeded()
-      .then(() => {
-        this.#hasFailed = false
-      })
-      .catch((error: unknown) => {
-        // Logged once, not every second.
-        if (!this.#hasFailed) this.#log.warn('the runner could not be started', { error: describeError(error) })
-        this.#hasFailed = true
-      })
-      .finally(() => {
-        this.#checking = undefined
-        if (this.#checkAgain) this.#check()
-      })
   }
 
   async #loadWhenNeeded(): Promise<void> {
@@ -79,7 +66,7 @@ export class LazyRunner {
     if (!isNeeded) return
     const runner = await this.#load()
     if (this.#isStopping) return
-    clearInterval(this.#timer)
+    void this.#checks.stop()
     this.#runner = runner
     runner.start()
   }

@@ -4,9 +4,9 @@ import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { PostgresType } from '../../sources/postgres/postgres-types.ts'
-import { FieldOutput } from './field-output.ts'
 import { columnValues } from './values.ts'
 
 const abilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
@@ -19,7 +19,7 @@ function write(elements: Partial<PostgresType>, printed: string | Buffer, allowN
     elements: { name: 'text', isBuiltIn: true, modifier: -1, ...elements },
   }
   const values = columnValues({ name: 'a', type, isNotNull: true, isKey: false }, { allowNullableColumns, abilities })
-  const out = new FieldOutput()
+  const out = new ByteOutput()
   // The value is not at the start of the buffer.
   const bytes = Buffer.concat([Buffer.from('{"'), Buffer.from(printed), Buffer.from('",}')])
   values.write(bytes, 2, bytes.length - 3, out)

@@ -1,7 +1,7 @@
 // Converts arrays from PostgreSQL's text output, `{1,NULL,"a b"}`, to a TabSeparated field of ClickHouse, `[1,NULL,'a b']`.
 import { Buffer } from 'node:buffer'
-import { Undecodable } from '../../formats/decode/decode.ts'
-import { FieldOutput } from './field-output.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { ScalarValues, WriteValue } from './scalar-values.ts'
 
 const code = (letter: string): number => letter.charCodeAt(0)
@@ -21,7 +21,7 @@ export function makeArrayWriter(elements: Elements): WriteValue {
   const { isQuoted, isUnrepresentable, writeElement = elements.write } = elements
   const delimiter = code(elements.delimiter)
   const nullText = elements.isNullable ? 'NULL' : elements.defaultText
-  const unescaped = new FieldOutput(1024)
+  const unescaped = new ByteOutput({ expectedBytes: 1024 })
 
   const writeValue: WriteValue = (bytes, start, end, out) => {
     if (isUnrepresentable?.(bytes, start, end)) return out.text(nullText)
@@ -91,7 +91,7 @@ function findQuote(bytes: Buffer, start: number, end: number): number {
   throw notArray()
 }
 
-function withoutEscapes(bytes: Buffer, start: number, end: number, out: FieldOutput): Buffer {
+function withoutEscapes(bytes: Buffer, start: number, end: number, out: ByteOutput): Buffer {
   out.backTo(0)
   for (let at = start; at < end; at++) {
     if (bytes[at] === backslash) at += 1

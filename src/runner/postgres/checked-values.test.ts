@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import { checkedValues } from './checked-values.ts'
-import { FieldOutput } from './field-output.ts'
 import { columnValues } from './values.ts'
 
 const abilities = { hasBool: true, hasDate32: true, hasDateTime64: true, mostDecimalDigits: 76 }
@@ -20,7 +20,7 @@ function written(to: string, from: string, text: string, modifier = -1): string 
     { allowNullableColumns: true, abilities },
   )
   const { write } = checkedValues({ values, typeId: typeIds[to]! }, { typeId: typeIds[from]! })
-  const [out, bytes] = [new FieldOutput(), Buffer.from(text)]
+  const [out, bytes] = [new ByteOutput(), Buffer.from(text)]
   try {
     write(bytes, 0, bytes.length, out)
   } catch (error) {
@@ -54,7 +54,7 @@ describe('values of an earlier type of a column', () => {
       { allowNullableColumns: true, abilities: old },
     )
     const { write } = checkedValues({ values, typeId: ids.bool }, { typeId: ids.int4 })
-    assert.throws(() => write(Buffer.from('5'), 0, 1, new FieldOutput()), Undecodable)
+    assert.throws(() => write(Buffer.from('5'), 0, 1, new ByteOutput()), Undecodable)
   })
 
   it('are rejected when the engine would cut, round or misread them', () => {

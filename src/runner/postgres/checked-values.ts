@@ -2,7 +2,7 @@
 // hold and drop the upper bits of an integer or the last digits of a decimal. A value is written only if the column's type can hold it
 // and it has PostgreSQL's text format for that type. All others are rejected.
 import type { Buffer } from 'node:buffer'
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { Relation } from '../../sources/postgres/pgoutput.ts'
 import type { ColumnValues, WriteValue } from './scalar-values.ts'
 import type { TargetColumn } from './target.ts'

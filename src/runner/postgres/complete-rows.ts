@@ -1,11 +1,11 @@
 // Reads unchanged TOAST values, which an update does not log, from the source table. The current value is either the one at the time
 // of the update or one that a later change in the log brings.
 import { Buffer } from 'node:buffer'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
 import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { PostgresLink } from '../../sources/postgres/postgres-link.ts'
 import { lookUp } from '../../sources/postgres/postgres-lookup.ts'
 import type { IncompleteRow } from './change-lines.ts'
-import { FieldOutput } from './field-output.ts'
 import { isNullField, newline, tab, unescapeField } from './text-fields.ts'
 
 type Fields = (Buffer | null)[]
@@ -39,7 +39,7 @@ export async function completeRows(
 
 /** The fields of each line. */
 function* fieldsIn(lines: Buffer): Generator<Fields, void> {
-  const unescaped = new FieldOutput()
+  const unescaped = new ByteOutput({ expectedBytes: 4096 })
   for (let start = 0; start < lines.length; ) {
     const lineEnd = lines.indexOf(newline, start)
     if (lineEnd < 0) return
@@ -54,7 +54,7 @@ function* fieldsIn(lines: Buffer): Generator<Fields, void> {
   }
 }
 
-function fieldAt(bytes: Buffer, start: number, end: number, unescaped: FieldOutput): Buffer | null {
+function fieldAt(bytes: Buffer, start: number, end: number, unescaped: ByteOutput): Buffer | null {
   if (isNullField(bytes, start, end)) return null
   const field = bytes.subarray(start, end)
   return field.includes(backslash) ? Buffer.from(unescapeField(bytes, start, end, unescaped)) : field

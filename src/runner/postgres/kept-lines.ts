@@ -1,11 +1,12 @@
 // Converts stored rejected lines for a replay, with the columns that the target has now.
-import { Buffer } from 'node:buffer'
+import type { Buffer } from 'node:buffer'
 import type { RejectedRow } from '../../engine/rejected-row.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
 import type { KeptRow } from '../../formats/encode/kept-rows.ts'
+import type { RowShape, Rows } from '../../formats/encode/rows.ts'
+import { asBuffer } from '../../lib/as-buffer.ts'
 import { isObject } from '../../lib/merge-patch.ts'
-import type { RowShape, Rows } from '../rows.ts'
 import { isCutBy } from './checked-values.ts'
-import { FieldOutput } from './field-output.ts'
 import { lineRows } from './line-rows.ts'
 import { versionColumn } from './names.ts'
 import { newline, nullText, tab } from './text-fields.ts'
@@ -13,10 +14,10 @@ import { reasonOf } from './values.ts'
 
 /** One row for each kept row, in order. `shape` is that of the target's lines. Throws when one was not kept by `lineRows`. */
 export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows {
-  const out = new FieldOutput()
+  const out = new ByteOutput({ expectedBytes: 4096 })
   const rejected: RejectedRow[] = []
   for (const [row, { raw, meta }] of kept.entries()) {
-    const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+    const line = asBuffer(raw)
     const names = namesOf(meta)
     const ranges = new Map(fieldsOf(line).map((range, index) => [names[index], range]))
     const isCut = ({ name, type }: { name: string; type: string }): boolean => {
@@ -39,7 +40,7 @@ export function rowsOfKeptLines(shape: RowShape, kept: readonly KeptRow[]): Rows
 
 /** The row version of a kept line. Throws when it was not kept by `lineRows`. */
 export function versionOfKept({ raw, meta }: Pick<KeptRow, 'raw' | 'meta'>): bigint {
-  const line = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const line = asBuffer(raw)
   const range = fieldsOf(line)[namesOf(meta).indexOf(versionColumn)]
   if (!range) throw new Error('a row was not kept with its version')
   return BigInt(line.toString('latin1', range.start, range.end))

@@ -1,10 +1,10 @@
 // TabSeparated lines, from COPY or from changes, as the Rows of a batch. Chunks are split into lines only when some are rejected.
 import { Buffer } from 'node:buffer'
 import type { RejectedRow } from '../../engine/rejected-row.ts'
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
 import { partOf, partWithout } from '../../formats/encode/row-parts.ts'
-import type { RowShape, Rows } from '../rows.ts'
-import { FieldOutput } from './field-output.ts'
+import type { RowShape, Rows } from '../../formats/encode/rows.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import { deletedColumn, versionColumn } from './names.ts'
 import type { ColumnValues } from './scalar-values.ts'
 import { isNullField, newline, tab, unescapeField } from './text-fields.ts'
@@ -136,8 +136,8 @@ export function rewriteCopy(
 ): Buffer {
   const writers = columns.map(({ values }) => (values.isRewritten ? values : undefined))
   if (!writers.some((values) => values !== undefined)) return chunk
-  const out = new FieldOutput(chunk.length + 1024)
-  const unescaped = new FieldOutput(1024)
+  const out = new ByteOutput({ expectedBytes: chunk.length + 1024 })
+  const unescaped = new ByteOutput({ expectedBytes: 1024 })
   let [fieldStart, copied, column, line] = [0, 0, 0, 0]
   for (let at = 0; at < chunk.length; at++) {
     const byte = chunk[at]
@@ -162,7 +162,7 @@ function rewriteField(
   { nullText, write }: Pick<ColumnValues, 'nullText' | 'write'>,
   chunk: Buffer,
   { start, end }: { start: number; end: number },
-  { out, unescaped }: { out: FieldOutput; unescaped: FieldOutput },
+  { out, unescaped }: { out: ByteOutput; unescaped: ByteOutput },
 ): string | undefined {
   if (isNullField(chunk, start, end)) {
     out.text(nullText)

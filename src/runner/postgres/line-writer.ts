@@ -1,9 +1,9 @@
 // Writes TabSeparated lines from pgoutput values: the columns, the version and the deletion flag.
 import type { Buffer } from 'node:buffer'
 import type { RejectedRow } from '../../engine/rejected-row.ts'
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { Tuple } from '../../sources/postgres/pgoutput.ts'
-import { FieldOutput } from './field-output.ts'
 import type { ColumnValues } from './scalar-values.ts'
 import { tab } from './text-fields.ts'
 import { reasonOf } from './values.ts'
@@ -34,7 +34,8 @@ export interface LineWriter {
 }
 
 export function makeLineWriter(columns: readonly LineColumn[]): LineWriter {
-  const out = new FieldOutput()
+  // Small, because a batch has one output per table and often few changes of each.
+  const out = new ByteOutput({ expectedBytes: 4096 })
   let [chunks, rejected]: [Buffer[], RejectedRow[]] = [[], []]
   let [count, chunkedBytes] = [0, 0]
 

@@ -11,10 +11,11 @@ import {
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { EngineError } from '../../engine/engine.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import { makePostgresAccess, type PostgresAccess } from '../../sources/postgres/postgres-access.ts'
 import type { DescribedTable } from '../../sources/postgres/postgres-describe.ts'
 import { holdSnapshot } from '../../sources/postgres/postgres-snapshot.ts'
-import { NotConnected, SourceChanged } from '../../sources/source.ts'
+import { SourceChanged } from '../../sources/source.ts'
 
 describe('loads', () => {
   let server: EmbeddedPostgres

@@ -1,9 +1,9 @@
 // Conversion of single values from PostgreSQL to ClickHouse.
 import type { Buffer } from 'node:buffer'
-import type { FieldOutput } from './field-output.ts'
+import type { ByteOutput } from '../../formats/encode/byte-output.ts'
 
 /** The bytes are a value in PostgreSQL's text format. Throws Undecodable. */
-export type WriteValue = (bytes: Buffer, start: number, end: number, out: FieldOutput) => void
+export type WriteValue = (bytes: Buffer, start: number, end: number, out: ByteOutput) => void
 
 export interface ColumnValues {
   /** ClickHouse type. */

@@ -1,9 +1,10 @@
 // Polls the source catalog during CDC for changes that are not in the WAL: replaced tables, changed publications, attached partitions.
 
 import type { StoredShape } from '../../progress/tables/stored-table.ts'
+import { type FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { DescribedSource, DescribedTable } from '../../sources/postgres/postgres-describe.ts'
 import { tableName } from '../../sources/postgres/postgres-names.ts'
-import { type FailureCode, ProbeFailure, SourceChanged } from '../../sources/source.ts'
+import { SourceChanged } from '../../sources/source.ts'
 import { pause } from '../back-off.ts'
 import { classifyFailure } from '../classify-failure.ts'
 import { type Targets, tableOf } from './open-targets.ts'

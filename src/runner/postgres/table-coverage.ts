@@ -1,6 +1,7 @@
 // Detects from the source catalog whether a table has missed changes since it was loaded.
 
 import type { StoredTable } from '../../progress/tables/stored-table.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import {
   coverageLoss,
@@ -12,7 +13,7 @@ import {
 import type { DescribedSource, DescribedTable, ReplicationNames } from '../../sources/postgres/postgres-describe.ts'
 import { plainName, tableName } from '../../sources/postgres/postgres-names.ts'
 import { isFoundByPrimaryKey } from '../../sources/postgres/postgres-tables.ts'
-import { ProbeFailure, SourceChanged } from '../../sources/source.ts'
+import { SourceChanged } from '../../sources/source.ts'
 import { replicationName } from './names.ts'
 import type { Replication } from './replication.ts'
 import { isCopy, isLogTable } from './table-plan.ts'

@@ -1,12 +1,11 @@
 // Loads tables: ranges in parallel, one COPY per range. Each durable range is recorded. A load that resumes after a crash uses a new
 // snapshot; row versions reconcile it with the rows of the first one.
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import type { RejectedRow } from '../../engine/rejected-row.ts'
 import { countOf } from '../../lib/count-text.ts'
 import type { StoredTable, TableRange } from '../../progress/tables/stored-table.ts'
 import { lsnText, type PostgresLink } from '../../sources/postgres/postgres-link.ts'
-import { tableName } from '../../sources/postgres/postgres-names.ts'
+import { escapeIdentifier, tableName } from '../../sources/postgres/postgres-names.ts'
 import { areStillThere, copyText, planLoad } from '../../sources/postgres/postgres-ranges.ts'
 import { type HeldSnapshot, holdSnapshot } from '../../sources/postgres/postgres-snapshot.ts'
 import type { MappedTable } from '../../sources/postgres/postgres-tables.ts'
@@ -229,6 +228,6 @@ function loadedText({ stored: { rowsLoaded, rowsEstimated } }: Target): string {
 
 /** Expressions that COPY reads: the columns, the version, and 0 as the deletion flag. */
 function expressionsOf({ columns }: Target, lsn: bigint): string[] {
-  const values = columns.map(({ name, values: { expression } }) => expression(pg.escapeIdentifier(name)))
+  const values = columns.map(({ name, values: { expression } }) => expression(escapeIdentifier(name)))
   return [...values, String(versionOf(lsn, 0)), '0']
 }

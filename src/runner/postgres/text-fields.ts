@@ -1,6 +1,6 @@
 // Reads fields of COPY's text format, which ClickHouse reads as TabSeparated.
 import type { Buffer } from 'node:buffer'
-import type { FieldOutput } from './field-output.ts'
+import type { ByteOutput } from '../../formats/encode/byte-output.ts'
 
 export const tab = 0x09
 export const newline = 0x0a
@@ -21,7 +21,7 @@ for (const [letter, byte] of Object.entries({ b: 0x08, t: tab, n: newline, v: 0x
 }
 
 /** The value of a field. Overwrites the contents of `out`. */
-export function unescapeField(bytes: Buffer, start: number, end: number, out: FieldOutput): Buffer {
+export function unescapeField(bytes: Buffer, start: number, end: number, out: ByteOutput): Buffer {
   out.backTo(0)
   for (let at = start; at < end; at++) {
     const isEscaped = bytes[at] === backslash && at + 1 < end

@@ -1,7 +1,8 @@
 // Clamps dates and timestamps to the range of the ClickHouse types. PostgreSQL prints years with four digits, except those far outside
 // of that range.
 import { Buffer } from 'node:buffer'
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { firstYear, lastYear } from '../../formats/timestamps.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { ScalarValues, WriteValue } from './scalar-values.ts'
 
 type TimestampValues = Pick<ScalarValues, 'expression' | 'defaultText' | 'write'>
@@ -11,7 +12,6 @@ interface Limits {
   latest: Buffer
 }
 
-const [firstYear, lastYear] = [1900, 2299]
 const [firstDay, lastDay] = [`${firstYear}-01-01`, `${lastYear}-12-31`]
 const [earliestTimestamp, latestTimestamp] = [`${firstDay} 00:00:00`, `${lastDay} 23:59:59.999999`]
 const dates: Limits = { earliest: Buffer.from(firstDay), latest: Buffer.from(lastDay) }

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { Undecodable } from '../../formats/decode/decode.ts'
-import { FieldOutput } from './field-output.ts'
+import { ByteOutput } from '../../formats/encode/byte-output.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { ColumnValues } from './scalar-values.ts'
 import { unescapeField } from './text-fields.ts'
 import { columnValues, type EngineAbilities } from './values.ts'
@@ -19,7 +19,7 @@ function valuesOf(name: string, abilities = today, modifier = -1): ColumnValues 
 }
 
 function field({ write }: ColumnValues, printed: string): string {
-  const out = new FieldOutput()
+  const out = new ByteOutput()
   const bytes = Buffer.from(`9${printed}9`)
   write(bytes, 1, bytes.length - 1, out)
   return out.take().toString('latin1')
@@ -88,8 +88,8 @@ describe('values of PostgreSQL', () => {
 
   it('are the same when they are read again, however long they are', () => {
     const text = fc.oneof(fc.uint8Array({ maxLength: 20 }), fc.uint8Array({ minLength: 60, maxLength: 300 }))
-    const out = new FieldOutput(1)
-    const again = new FieldOutput(1)
+    const out = new ByteOutput({ expectedBytes: 1 })
+    const again = new ByteOutput({ expectedBytes: 1 })
     fc.assert(
       fc.property(text, (bytes) => {
         // PostgreSQL text has no zero bytes.

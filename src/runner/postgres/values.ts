@@ -13,7 +13,7 @@
 //
 // ClickHouse reads \N in a column that is not Nullable as the default of its type.
 
-import { Undecodable } from '../../formats/decode/decode.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import {
   destinationType,
   type EngineAbilities,

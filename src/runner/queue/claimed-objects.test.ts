@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { objectPartition } from '../../sources/object-storage/queued-objects.ts'
-import { EndOfInput, ProbeFailure, type ReadableSource } from '../../sources/source.ts'
+import { EndOfInput, type ReadableSource } from '../../sources/source.ts'
 import type { Session } from '../session.ts'
 import { makeClaimedObjects } from './claimed-objects.ts'
 

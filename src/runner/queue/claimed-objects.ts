@@ -1,6 +1,8 @@
 // Opens objects claimed by an earlier attempt, in the version that was claimed.
+
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts'
-import { finishedPosition, ProbeFailure, type SourceReader } from '../../sources/source.ts'
+import { finishedPosition, type SourceReader } from '../../sources/source.ts'
 import { type FoundObject, type RangeObjects, readSelected } from '../rebuild-objects.ts'
 import type { Session } from '../session.ts'
 import { objectGivenUp } from './given-up.ts'

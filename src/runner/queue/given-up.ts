@@ -2,6 +2,7 @@
 // sends them to the table.
 
 import type { BadRow } from '../../engine/engine.ts'
+import type { Rows } from '../../formats/encode/rows.ts'
 import type { DeliveryRange } from '../../progress/delivery.ts'
 import type { CounterChanges } from '../../progress/pipe-counters.ts'
 import { keyOf } from '../../sources/object-storage/object-assignment.ts'
@@ -9,7 +10,6 @@ import { begun, versionOf } from '../../sources/object-storage/queued-objects.ts
 import { finishedPosition } from '../../sources/source.ts'
 import { addCounters, zeroCounters } from '../counters.ts'
 import { tokenOf } from '../delivery-token.ts'
-import type { Rows } from '../rows.ts'
 import type { Session } from '../session.ts'
 
 /** Stored in place of the data that encodes a row again. */

@@ -1,6 +1,6 @@
 // Marks objects that cannot be divided. When rejected, they are stored by name, because a replay cannot send them.
 import type { ObjectEncoder } from '../../formats/encode/encoder.ts'
-import type { Rows } from '../rows.ts'
+import type { Rows } from '../../formats/encode/rows.ts'
 import { notARow } from './given-up.ts'
 
 /** The same encoder; its indivisible pieces are stored as `notARow`. */

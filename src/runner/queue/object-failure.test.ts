@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { type FailureCode, NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { ObjectUnavailable } from '../../sources/object-storage/object-store.ts'
-import { type FailureCode, NotConnected, ProbeFailure } from '../../sources/source.ts'
 import { findObjectFailure } from './object-failure.ts'
 
 const details = (step: ProbeStep, code: FailureCode) => ({ step, code, reason: 'it is so', remedy: 'fix it' })

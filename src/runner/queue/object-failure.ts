@@ -1,6 +1,7 @@
 // Errors that concern a single object. It is tried a few times and then given up, so that it does not block other objects.
+
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { ObjectUnavailable } from '../../sources/object-storage/object-store.ts'
-import { ProbeFailure } from '../../sources/source.ts'
 
 /** Attempts before an object is given up. */
 export const maxObjectAttempts = 5

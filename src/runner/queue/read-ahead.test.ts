@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { NotConnected } from '../../sources/source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import type { FoundObject } from '../rebuild-objects.ts'
 import { readAhead } from './read-ahead.ts'
 

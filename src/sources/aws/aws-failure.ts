@@ -2,8 +2,8 @@
 // never shown.
 
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { failureTable, knownFailure, withoutOwnAuthority } from '../failure.ts'
-import type { ProbeFailure } from '../source.ts'
 import { type AwsError, errorNames, readAwsError } from './aws-error.ts'
 
 /** The request that failed, in the user's words. */

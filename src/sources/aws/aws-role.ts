@@ -3,7 +3,8 @@
 // default provider chain, which does not use the egress.
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts'
 import type { NodeHttpHandler } from '@smithy/node-http-handler'
-import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
+import { type FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { SourceContext } from '../source.ts'
 import { errorNames, readAwsError } from './aws-error.ts'
 import { awsFailure } from './aws-failure.ts'
 import { awsClientDefaults, awsEndpoint } from './aws-http.ts'

@@ -1,6 +1,7 @@
 // Credentials of a source at AWS: an access key, an assumed role that is renewed, or none.
 
-import { ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { awsRequestHandler } from './aws-http.ts'
 import type { AwsIdentity } from './aws-role.ts'
 

@@ -1,7 +1,7 @@
 // Body of an answer with known size. Can be read as a stream, or into a buffer of the caller; not both at once.
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
-import { NotConnected } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import type { DirectConnection } from './direct-connection.ts'
 
 const chunkBytes = 64 * 1024

@@ -8,7 +8,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { type Certificates, makeCertificates } from '../../../test/sources/certificates.ts'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { EgressError } from '../../lib/egress.ts'
-import { NotConnected } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import type { DirectBody } from './direct-body.ts'
 import { type DirectAnswer, type DirectClient, type DirectOptions, makeDirectClient } from './direct-client.ts'
 

@@ -10,8 +10,9 @@ import {
 } from '@platformatic/kafka'
 import { hostOfUrl } from '../../lib/host.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { ProbeFailure } from '../source.ts'
-import { type BrokerConnection, connectBroker, type KafkaAccess } from './kafka-connection.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { BrokerConnection, KafkaAccess } from './kafka-access.ts'
+import { connectBroker } from './kafka-connection.ts'
 import { type BrokerAddress, failureFrom, kafkaErrors, topicFailure } from './kafka-failure.ts'
 import { limitConcurrency } from './kafka-scheduling.ts'
 

@@ -1,7 +1,8 @@
 // Commits offsets to the consumer group of a source. Only lag monitoring uses them; Penstock resumes from its own positions.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { offsetCommitV2, offsetCommitV7 } from '@platformatic/kafka'
-import { NotConnected, type Positions, ProbeFailure } from '../source.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { Positions } from '../source.ts'
 import type { KafkaCluster } from './kafka-cluster.ts'
 import { type BrokerAddress, kafkaErrors } from './kafka-failure.ts'
 import { byTopic } from './kafka-fetch.ts'

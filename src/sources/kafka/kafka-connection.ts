@@ -1,5 +1,6 @@
 // A connection to one broker: TLS (plaintext only if the operator allows it and the broker does not speak TLS), then API versions,
 // then the login. No credentials are sent before the broker has answered as Kafka.
+
 import type { Socket } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { apiVersionsV0 } from '@platformatic/kafka'
@@ -7,36 +8,15 @@ import { EgressError } from '../../lib/egress.ts'
 import { type TlsOptions, trustWith } from '../../lib/egress-tls.ts'
 import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import type { AwsCredentials } from '../aws/aws.ts'
-import { ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
+import type { BrokerConnection, KafkaAccess } from './kafka-access.ts'
 import { addressText, apiVersionsFailure, type BrokerAddress, connectFailure, failureFrom } from './kafka-failure.ts'
 import { type Frames, makeFrames } from './kafka-frames.ts'
 import { logIn } from './kafka-login.ts'
 import { egressOf } from './kafka-routes.ts'
 import { openWire, type Wire, WireError } from './kafka-wire.ts'
-
-/** Everything needed to reach the brokers of a source, and what is known about them so far. */
-export interface KafkaAccess extends SourceAccess {
-  config: KafkaSource
-  secrets: SourceSecrets
-  context: SourceContext
-  tls: TlsOptions
-  /** Whether the brokers speak TLS. The first connection decides for all others. */
-  hasTls: boolean | undefined
-  /** AWS region of an IAM login. */
-  region: string | undefined
-  awsCredentials: AwsCredentials | undefined
-  /** Ends all connections that were opened with it. */
-  close(): void
-}
-
-export interface BrokerConnection extends Wire {
-  /** Returns the first API that the broker supports, or the last if it supports none. Sort them newest first. */
-  choose<Api extends { key: number; version: number }>(apis: readonly Api[]): Api
-  /** Whether the login is about to expire, after which the broker closes the connection. */
-  isExpired(): boolean
-}
 
 export interface ConnectOptions {
   timeoutMs: number

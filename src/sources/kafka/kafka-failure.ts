@@ -3,8 +3,9 @@ import { EgressError } from '../../lib/egress.ts'
 import { tlsFailureOf } from '../../lib/egress-tls.ts'
 import { isHost } from '../../lib/host.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { FailureDetails } from '../../source-shapes/source-failure.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { egressFailure, failureTable } from '../failure.ts'
-import { type FailureDetails, NotConnected, ProbeFailure } from '../source.ts'
 import { WireError } from './kafka-wire.ts'
 
 /** Error codes of the protocol. */

@@ -10,7 +10,7 @@ import {
   listOffsetsV5,
   type Reader,
 } from '@platformatic/kafka'
-import type { BrokerConnection } from './kafka-connection.ts'
+import type { BrokerConnection } from './kafka-access.ts'
 import { memoryOf } from './kafka-memory.ts'
 import type { AbortedTransaction, StoredBatches } from './kafka-records.ts'
 

@@ -1,9 +1,11 @@
 // Counts the records between positions and the ends of their partitions, using ListOffsets only.
-import { type Assignment, lagOf, type ReadPartition, updatePartitions } from './kafka-assignment.ts'
+
+import type { KafkaAccess } from './kafka-access.ts'
+import { type Assignment, lagOf, updatePartitions } from './kafka-assignment.ts'
 import { openCluster } from './kafka-cluster.ts'
-import type { KafkaAccess } from './kafka-connection.ts'
 import { latest } from './kafka-fetch.ts'
 import { loadOffsets } from './kafka-offsets.ts'
+import type { ReadPartition } from './read-partition.ts'
 
 /** Rejects when a broker does not answer, or a partition has no leader. */
 export async function measureLag(access: KafkaAccess, assignment: Assignment): Promise<number | undefined> {

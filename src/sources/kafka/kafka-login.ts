@@ -10,9 +10,9 @@ import {
   saslPlain,
   saslScramSha,
 } from '@platformatic/kafka'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { knownFailure } from '../failure.ts'
-import { ProbeFailure } from '../source.ts'
-import type { BrokerConnection, KafkaAccess } from './kafka-connection.ts'
+import type { BrokerConnection, KafkaAccess } from './kafka-access.ts'
 import { addressText, type BrokerAddress, kafkaErrors, loginBroken } from './kafka-failure.ts'
 import { loadMskToken } from './kafka-token.ts'
 import { type Wire, WireError } from './kafka-wire.ts'

@@ -21,7 +21,8 @@ import {
 } from '../../../test/sources/kafka-world.ts'
 import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { type Batch, type FailureCode, NotConnected, type ReadableSource } from '../source.ts'
+import { type FailureCode, NotConnected } from '../../source-shapes/source-failure.ts'
+import type { Batch, ReadableSource } from '../source.ts'
 import { positionOf } from './kafka-position.ts'
 
 const apiKeys = {

@@ -1,21 +1,13 @@
 // Offset resets when the records at a position are gone, and how many records were lost. Causes: the topic was deleted and created
 // again, retention deleted unread records, or the brokers lost the end of the log.
+
 import type { Batch, LostRecords } from '../source.ts'
-import { isFinished, type ReadPartition } from './kafka-assignment.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { earliest, latest } from './kafka-fetch.ts'
 import { loadOffsets } from './kafka-offsets.ts'
 import { positionText } from './kafka-position.ts'
-
-export interface OffsetReset {
-  /** Undefined until the leader has reported the earliest offset of the new log. */
-  offset: bigint | undefined
-  topicId: string | undefined
-  after: string | undefined
-  reason: string
-  /** How many records are lost at most. `unread`: all that were not given out, including those that were never fetched. */
-  records: bigint | 'unread' | 'unknown'
-}
+import type { OffsetReset } from './read-partition.ts'
+import { isFinished, type ReadPartition } from './read-partition.ts'
 
 /** Applies the current metadata of the partition. */
 export function applyMetadata(known: ReadPartition, found: TopicPartition): void {

@@ -1,10 +1,12 @@
 // Probes a Kafka source: connects, logs in, loads metadata, and decodes some records.
-import { decodeRecords, toSample, Undecodable } from '../../formats/decode/decode.ts'
+import { decodeRecords, toSample } from '../../formats/decode/decode.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { ProbeResult, ProbeStep, Sample } from '../../source-shapes/probe.ts'
-import { makeSchemaRegistry } from '../schema-registry/schema-registry.ts'
-import { ProbeFailure, type ProbeOptions } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import { registryOfSource } from '../schema-registry/schema-registry.ts'
+import type { ProbeOptions } from '../source.ts'
+import type { KafkaAccess } from './kafka-access.ts'
 import { type KafkaCluster, openCluster, type TopicPartition } from './kafka-cluster.ts'
-import type { KafkaAccess } from './kafka-connection.ts'
 import { brokenFailure, kafkaErrors, kafkaFailure } from './kafka-failure.ts'
 import { readSample, type SampleRecord } from './kafka-sample.ts'
 import { WireError } from './kafka-wire.ts'
@@ -48,17 +50,8 @@ async function describe(cluster: KafkaCluster, { config }: KafkaAccess): Promise
 
 async function decode(found: SampleRecord[], access: KafkaAccess, maxRows: number): Promise<Sample> {
   const { config, secrets, context } = access
-  const { format, schemaRegistry } = config
-  const registry =
-    schemaRegistry &&
-    makeSchemaRegistry(
-      {
-        url: schemaRegistry.url,
-        caCertificate: schemaRegistry.caCertificate,
-        credentials: schemaRegistry.authentication && secrets.schemaRegistry,
-      },
-      { ...context, egress: access.egress, signal: access.signal },
-    )
+  const { format } = config
+  const registry = registryOfSource(config, secrets, { ...context, egress: access.egress, signal: access.signal })
   try {
     const values = found.map(({ value }) => value)
     return await toSample(await decodeRecords(format, values, { registry, maxRows }))

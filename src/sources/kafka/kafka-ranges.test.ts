@@ -14,7 +14,8 @@ import {
   sourceOf,
   topicWith,
 } from '../../../test/sources/kafka-world.ts'
-import { type Batch, EndOfInput, NotConnected } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import { type Batch, EndOfInput } from '../source.ts'
 import { makeAccess } from './kafka-connection.ts'
 import { openKafkaReader } from './kafka-reader.ts'
 

@@ -1,24 +1,25 @@
 // Reads all assigned partitions from given positions, without joining the consumer group. Fetches from all leaders run
 // concurrently; fetched records are given out within the limits of each read.
 import { setTimeout as sleep } from 'node:timers/promises'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import {
   type Batch,
   EndOfInput,
-  NotConnected,
   type Positions,
   type ReadLimits,
   type Selection,
   type SourceReader,
 } from '../source.ts'
-import { type Assignment, isFinished, lagOf, type ReadPartition, updatePartitions } from './kafka-assignment.ts'
+import type { KafkaAccess } from './kafka-access.ts'
+import { type Assignment, lagOf, updatePartitions } from './kafka-assignment.ts'
 import { type KafkaCluster, openCluster } from './kafka-cluster.ts'
 import { makeCommit } from './kafka-commit.ts'
-import type { KafkaAccess } from './kafka-connection.ts'
 import { type BrokerAddress, kafkaErrors, readerError, retriableErrors, topicFailure } from './kafka-failure.ts'
 import { type FetchedPartition, fetchRecords } from './kafka-fetch.ts'
 import { confirmLog } from './kafka-offset-reset.ts'
 import { byLeader, partitionName } from './kafka-offsets.ts'
 import { keepFetched, takeBatches } from './kafka-take.ts'
+import { isFinished, type ReadPartition } from './read-partition.ts'
 
 /** Metadata refresh interval, after which new partitions are found. */
 const longestRefreshMs = 30_000

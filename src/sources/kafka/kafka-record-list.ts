@@ -1,7 +1,8 @@
 // The records that one read returns of a partition. Hundreds of thousands can be in flight, so only byte offsets are kept of each;
 // the record objects are created on access.
+
+import type { RecordList, ValueOffsets, ValueRun } from '../../formats/encode/record-list.ts'
 import type { HeldMemory } from '../../lib/held-memory.ts'
-import type { RecordList, ValueOffsets, ValueRun } from '../source.ts'
 import { giveBackRecordOffsets, takeRecordOffsets } from './kafka-memory.ts'
 import { type DecompressedBatch, KafkaRecord, type Scan } from './kafka-record.ts'
 

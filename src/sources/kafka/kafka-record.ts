@@ -1,7 +1,8 @@
 // One record within the bytes of its batch: its parts are created on access. A malformed record fails when it is scanned, never later.
+
+import type { SourceRecord } from '../../formats/encode/record-list.ts'
 import type { HeldMemory } from '../../lib/held-memory.ts'
 import type { Row } from '../../source-shapes/probe.ts'
-import type { SourceRecord } from '../source.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 
 /** Fields that all records of a batch share. */

@@ -2,7 +2,8 @@
 import type { Egress } from '../../lib/egress.ts'
 import { routedEgress } from '../../lib/egress-routes.ts'
 import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
-import { ProbeFailure, type SourceContext } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { SourceContext } from '../source.ts'
 
 /** Throws a ProbeFailure. */
 export function egressOf(

@@ -1,8 +1,9 @@
 // Reads a sample for a probe: records from the configured start, or the newest for from_latest. Kept and decompressed bytes are
 // limited, and long work yields to the event loop.
+
+import type { KafkaAccess } from './kafka-access.ts'
 import type { KafkaCluster, TopicPartition } from './kafka-cluster.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
-import type { KafkaAccess } from './kafka-connection.ts'
 import { kafkaFailure, topicFailure } from './kafka-failure.ts'
 import { earliest, type FetchedPartition, fetchRecords, latest } from './kafka-fetch.ts'
 import { byLeader, type Led, loadOffsets, loadStarts, partitionName } from './kafka-offsets.ts'

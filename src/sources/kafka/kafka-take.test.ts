@@ -4,9 +4,9 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { crc32c, createRecordsBatch } from '@platformatic/kafka'
 import { buildBatch } from '../../../test/sources/kafka-broker/record-batch.ts'
-import type { ReadPartition } from './kafka-assignment.ts'
 import { RecordWalk } from './kafka-records.ts'
 import { takeBatches } from './kafka-take.ts'
+import type { ReadPartition } from './read-partition.ts'
 
 const limits = { maxRecords: 1_000_000, maxBytes: 1e9, waitMs: 0 }
 

@@ -1,6 +1,5 @@
 // Gives out fetched records within the limits of a read. Every record passes through this code.
 import type { Batch, ReadLimits } from '../source.ts'
-import type { ReadPartition } from './kafka-assignment.ts'
 import { UnreadableBatch } from './kafka-compression.ts'
 import { kafkaFailure } from './kafka-failure.ts'
 import { takeReset } from './kafka-offset-reset.ts'
@@ -8,6 +7,7 @@ import { positionText } from './kafka-position.ts'
 import { KafkaRecordList } from './kafka-record-list.ts'
 import { RecordWalk, type StoredBatches } from './kafka-records.ts'
 import { makeYieldTimer, type YieldTimer } from './kafka-scheduling.ts'
+import type { ReadPartition } from './read-partition.ts'
 
 /** Records of the partition from its position on. */
 export function keepFetched(partition: ReadPartition, stored: StoredBatches): void {

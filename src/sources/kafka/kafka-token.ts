@@ -1,7 +1,7 @@
 // OAUTHBEARER token for an IAM login at Amazon MSK. The AWS code is loaded only when a source needs it.
 
-import { ProbeFailure } from '../source.ts'
-import type { KafkaAccess } from './kafka-connection.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { KafkaAccess } from './kafka-access.ts'
 import { addressText, type BrokerAddress } from './kafka-failure.ts'
 
 /** Rejects with a ProbeFailure. */

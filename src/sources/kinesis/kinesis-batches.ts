@@ -1,7 +1,10 @@
 // Builds batches from the waiting records of shards.
+
+import { decompress } from '../../formats/decode/compressed-record.ts'
+import type { RecordList, SourceRecord } from '../../formats/encode/record-list.ts'
 import type { HeldMemory } from '../../lib/held-memory.ts'
-import type { Batch, ReadLimits, RecordList, SourceRecord } from '../source.ts'
-import { decompress, type KinesisRecord } from './kinesis-record.ts'
+import type { Batch, ReadLimits } from '../source.ts'
+import type { KinesisRecord } from './kinesis-record.ts'
 import { advance, beginningOf, endOf, type ReadShard } from './kinesis-shards.ts'
 
 const maxRecordBytes = 32 * 1_024 * 1_024

@@ -7,7 +7,7 @@ import { afterEach, describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { loopbackEgress } from '../../../test/sources/conformance.ts'
 import { accessKey, kinesisConfig } from '../../../test/sources/kinesis-source-at.ts'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { type Kinesis, makeKinesis } from './kinesis-client.ts'
 
 const records = Array.from({ length: 200 }, (_, index) => `${index} `.repeat(5_000))

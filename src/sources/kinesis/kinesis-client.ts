@@ -1,5 +1,6 @@
 // Kinesis API calls: shards, shard iterators and records. Failures are ProbeFailures, except those that the reader handles: expired
 // iterators and throttling.
+
 import {
   GetShardIteratorCommand,
   type GetShardIteratorCommandInput,
@@ -10,15 +11,17 @@ import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import { awsCredentials } from '../aws/aws.ts'
 import { errorNames, readAwsError } from '../aws/aws-error.ts'
 import { awsClientDefaults, awsEndpoint, awsRequestHandler } from '../aws/aws-http.ts'
 import { awsEventsHandle } from '../aws/aws-http2.ts'
-import type { ProbeFailure, SourceAccess, SourceContext } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { type KinesisConsumers, makeConsumers } from './kinesis-consumer.ts'
 import { attemptOf, kinesisFailure, streamFailure } from './kinesis-failure.ts'
 import { makeGetPage, type Page } from './kinesis-page.ts'
+import type { ShardStart } from './shard-start.ts'
 
 export interface Shard {
   id: string
@@ -26,11 +29,6 @@ export interface Shard {
   parents: string[]
   isClosed: boolean
 }
-
-export type ShardStart =
-  | { type: 'TRIM_HORIZON' | 'LATEST' }
-  | { type: 'AT_TIMESTAMP'; atMs: number }
-  | { type: 'AT_SEQUENCE_NUMBER' | 'AFTER_SEQUENCE_NUMBER'; sequence: string }
 
 export interface Kinesis {
   /** Connects, with TLS unless the endpoint is plain HTTP. */

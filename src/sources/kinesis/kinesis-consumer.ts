@@ -13,11 +13,11 @@ import {
 } from '@aws-sdk/client-kinesis'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import type { FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { errorNames, readAwsError } from '../aws/aws-error.ts'
 import { NoHttp2 } from '../aws/aws-http2.ts'
-import type { FailureCode, ProbeFailure } from '../source.ts'
-import type { ShardStart } from './kinesis-client.ts'
 import { type KinesisRecord, toRecord } from './kinesis-record.ts'
+import type { ShardStart } from './shard-start.ts'
 
 /** Consumer name of a pipe. */
 export function consumerNameOf(pipeId: string): string {

@@ -1,9 +1,10 @@
 // Maps failures of Kinesis to ProbeFailures.
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
 import { failureTable } from '../failure.ts'
-import { type LostRecords, ProbeFailure, type SourceContext } from '../source.ts'
+import type { LostRecords, SourceContext } from '../source.ts'
 
 export function attemptOf(config: KinesisSource, step: ProbeStep, action: string): AwsAttempt {
   const { authentication, region, streamName } = config

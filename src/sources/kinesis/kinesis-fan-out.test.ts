@@ -1,129 +1,52 @@
 // Enhanced fan-out: records arrive by subscription, exactly once whatever happens to it, and by polling without one.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { makeCertificates } from '../../../test/sources/certificates.ts'
-import { assertGapless, loopbackEgress, positionsAfter } from '../../../test/sources/conformance.ts'
+import { assertGapless, positionsAfter } from '../../../test/sources/conformance.ts'
 import { jsonRecords } from '../../../test/sources/kinesis-conformance.ts'
-import { defaultSettings, type FanOutServer, startFanOut } from '../../../test/sources/kinesis-fan-out.ts'
-import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
-import { accessKey, kinesisConfig, kinesisContext } from '../../../test/sources/kinesis-source-at.ts'
+import { startFanOut } from '../../../test/sources/kinesis-fan-out.ts'
+import {
+  assertInOrder,
+  consumerName,
+  limits,
+  numbersOf,
+  openFanOutWorld,
+  range,
+  signal,
+  sorted,
+} from '../../../test/sources/kinesis-fan-out-world.ts'
 import { defaultBehavior } from '../../../test/sources/kinesis-subscriptions.ts'
-import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
-import type { Batch, Positions, SourceReader } from '../source.ts'
-import { type KinesisReaderOptions, openKinesisReader } from './kinesis-reader.ts'
-
-const pipeId = '0b51a1a5-1c1e-4a4e-8f7e-000000000001'
-const consumerName = `penstock-${pipeId}`
-const signal = (): AbortSignal => AbortSignal.timeout(30_000)
-const limits = { maxRecords: 1_000, maxBytes: 10_000_000, waitMs: 2_000 }
-const range = (count: number, first = 0): number[] => Array.from({ length: count }, (_, index) => first + index)
-const sorted = (numbers: number[]): number[] => numbers.toSorted((a, b) => a - b)
-const numbersOf = (batches: Batch[]): number[] =>
-  batches.flatMap(({ records = [] }) =>
-    [...records].map(({ value }) => JSON.parse(Buffer.from(value).toString()).number),
-  )
-/** Short pauses for tests. */
-const quick: KinesisReaderOptions['fanOutLimits'] = { betweenMs: 20, longestBetweenMs: 100, retryMs: 300 }
+import type { Batch } from '../source.ts'
 
 describe('enhanced fan-out of Kinesis', () => {
-  let backend: KinesisServer
-  let server: FanOutServer
-  let streams = 0
-  const readers: SourceReader[] = []
-
-  before(async () => {
-    backend = await startKinesis()
-    server = await startFanOut(backend)
-  })
-  after(async () => {
-    await server.stop()
-    await backend.stop()
-  })
-  afterEach(async () => {
-    await Promise.all(readers.splice(0).map((reader) => reader.close()))
-    Object.assign(server.behavior, defaultBehavior)
-    Object.assign(server.settings, defaultSettings)
-    server.refusals.length = 0
-    server.requests.length = 0
-    server.consumers.clear()
-  })
-
-  async function newStream(shards = 1): Promise<string> {
-    streams += 1
-    const name = `fan-${streams}`
-    await backend.createStream(name, shards)
-    return name
-  }
-
-  async function open(
-    config: Partial<KinesisSource> & { streamName: string },
-    positions: Positions = {},
-    { ca, ...options }: KinesisReaderOptions & { ca?: string } = {},
-    endpoint = server.endpoint,
-  ): Promise<SourceReader> {
-    const fullConfig = { ...kinesisConfig, useEnhancedFanOut: true, ...config }
-    const context = { ...kinesisContext(endpoint, ca), pipeId }
-    const connectOptions = { egress: loopbackEgress, signal: signal() }
-    const { fanOutLimits } = options
-    const withLimits = { ...options, fanOutLimits: { ...quick, ...fanOutLimits } }
-    const reader = await openKinesisReader(fullConfig, { accessKey }, context, positions, connectOptions, withLimits)
-    readers.push(reader)
-    return reader
-  }
-
-  /** Reads until so many records have arrived, and once more: there must be no further ones. */
-  async function readOf(reader: SourceReader, count: number, more: object = {}): Promise<Batch[]> {
-    const batches: Batch[] = []
-    const endsAtMs = performance.now() + 25_000
-    while (numbersOf(batches).length < count) {
-      assert.ok(performance.now() < endsAtMs, `only ${numbersOf(batches).length} of ${count} records came`)
-      batches.push(...(await reader.read({ ...limits, waitMs: 200, signal: signal(), ...more })))
-    }
-    batches.push(...(await reader.read({ ...limits, waitMs: 150, signal: signal() })))
-    assertGapless(batches)
-    return batches
-  }
-
-  const until = async (isTrue: () => boolean, what: string): Promise<void> => {
-    for (let left = 1_500; !isTrue(); left--) {
-      assert.ok(left > 0, `not in time: ${what}`)
-      await wait(10)
-    }
-  }
-  const countOf = (operation: string): number => server.requests.filter((each) => each.operation === operation).length
-  /** Empty reads, which let the reader start subscriptions. */
-  const idle = async (reader: SourceReader, isTrue: () => boolean, what: string): Promise<void> => {
-    for (let left = 1_000; !isTrue(); left--) {
-      assert.ok(left > 0, `not in time: ${what}`)
-      assert.deepEqual(await reader.read({ ...limits, waitMs: 20, signal: signal() }), [])
-    }
-  }
+  const world = openFanOutWorld()
+  const { readers, newStream, open, readOf, until, countOf, idle } = world
 
   it('registers a consumer of the pipe, and receives records without polling', async () => {
     const streamName = await newStream(3)
     const reader = await open({ streamName })
-    await idle(reader, () => server.subscriptions() === 3, 'all shards are subscribed to')
+    await idle(reader, () => world.server.subscriptions() === 3, 'all shards are subscribed to')
     assert.deepEqual(
-      [...server.consumers.values()].map(({ name, streamName }) => ({ name, streamName })),
+      [...world.server.consumers.values()].map(({ name, streamName }) => ({ name, streamName })),
       [{ name: consumerName, streamName }],
     )
-    server.requests.length = 0
-    await backend.put(streamName, jsonRecords(60))
+    world.server.requests.length = 0
+    await world.backend.put(streamName, jsonRecords(60))
     const batches = await readOf(reader, 60)
     assert.deepEqual(sorted(numbersOf(batches)), range(60))
-    assert.deepEqual(server.requests, [])
+    assert.deepEqual(world.server.requests, [])
     assert.equal(reader.note?.(), undefined)
     assert.equal(reader.lag(), 0)
   })
 
   it('reads every record once when subscriptions end repeatedly', async () => {
     const streamName = await newStream(2)
-    Object.assign(server.behavior, { endsAfterMs: 80, eventRecords: 7 })
+    Object.assign(world.server.behavior, { endsAfterMs: 80, eventRecords: 7 })
     const reader = await open({ streamName })
     const writing = (async () => {
       for (let round = 0; round < 20; round++) {
-        await backend.put(streamName, jsonRecords(30, round * 30))
+        await world.backend.put(streamName, jsonRecords(30, round * 30))
         await wait(30)
       }
     })()
@@ -132,7 +55,7 @@ describe('enhanced fan-out of Kinesis', () => {
     assert.deepEqual(sorted(numbersOf(batches)), range(600))
     assertInOrder(batches)
     assert.ok(countOf('SubscribeToShard') >= 6, `${countOf('SubscribeToShard')} subscriptions`)
-    const starts = server.requests.filter(({ start }) => start).map(({ start }) => start?.Type)
+    const starts = world.server.requests.filter(({ start }) => start).map(({ start }) => start?.Type)
     assert.ok(starts.includes('AFTER_SEQUENCE_NUMBER'))
   })
 
@@ -145,12 +68,12 @@ describe('enhanced fan-out of Kinesis', () => {
   ] as const) {
     it(`reads every record once when a subscription ${what}`, async () => {
       const streamName = await newStream(2)
-      Object.assign(server.behavior, { eventRecords: 5, ...behavior })
-      await backend.put(streamName, jsonRecords(100))
+      Object.assign(world.server.behavior, { eventRecords: 5, ...behavior })
+      await world.backend.put(streamName, jsonRecords(100))
       const reader = await open({ streamName }, {}, { silenceMs: 150 })
       const writing = (async () => {
         for (let round = 0; round < 10; round++) {
-          await backend.put(streamName, jsonRecords(20, 100 + round * 20))
+          await world.backend.put(streamName, jsonRecords(20, 100 + round * 20))
           await wait(50)
         }
       })()
@@ -159,9 +82,9 @@ describe('enhanced fan-out of Kinesis', () => {
       assert.deepEqual(sorted(numbersOf(batches)), range(300))
       assertInOrder(batches)
       assert.ok(countOf('SubscribeToShard') >= 4, `${countOf('SubscribeToShard')} subscriptions`)
-      Object.assign(server.behavior, defaultBehavior)
-      await idle(reader, () => server.subscriptions() === 2, 'all shards are subscribed to again')
-      await backend.put(streamName, jsonRecords(20, 300))
+      Object.assign(world.server.behavior, defaultBehavior)
+      await idle(reader, () => world.server.subscriptions() === 2, 'all shards are subscribed to again')
+      await world.backend.put(streamName, jsonRecords(20, 300))
       assert.deepEqual(sorted(numbersOf(await readOf(reader, 20))), range(20, 300))
       // A stalled machine can also look like a silent subscription.
       await idle(reader, () => reader.note?.() === undefined, 'the note is cleared')
@@ -172,14 +95,14 @@ describe('enhanced fan-out of Kinesis', () => {
     const streamName = await newStream()
     const assignment = { index: 0, count: 2 }
     const reader = await open({ streamName }, {}, { selection: { assignment }, refreshMs: 0 })
-    await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
+    await idle(reader, () => world.server.subscriptions() === 1, 'it is subscribed to')
     let holds = 0
-    server.settings.hold = async (operation) => {
+    world.server.settings.hold = async (operation) => {
       if (operation !== 'ListShards' || holds++ > 0) return
-      await backend.put(streamName, jsonRecords(10))
+      await world.backend.put(streamName, jsonRecords(10))
       await until(() => reader.lag() === 10, 'the records are there')
       // Reported as soon as the subscription has ended.
-      server.behavior.exception = 'KMSDisabledException'
+      world.server.behavior.exception = 'KMSDisabledException'
       await until(() => reader.note?.() !== undefined, 'the subscription has ended')
     }
     assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
@@ -188,20 +111,20 @@ describe('enhanced fan-out of Kinesis', () => {
 
   it('continues in child shards after splits and merges, each after its parents', async () => {
     const streamName = await newStream(2)
-    Object.assign(server.behavior, { eventRecords: 7, endsAfterMs: 300 })
+    Object.assign(world.server.behavior, { eventRecords: 7, endsAfterMs: 300 })
     const [first, second, merged] = [0, 1, 2].map((number) => `shardId-00000000000${number}`) as [
       string,
       string,
       string,
     ]
     const reader = await open({ streamName })
-    await idle(reader, () => server.subscriptions() === 2, 'all shards are subscribed to')
+    await idle(reader, () => world.server.subscriptions() === 2, 'all shards are subscribed to')
     const writing = (async () => {
-      await backend.put(streamName, jsonRecords(100))
-      await backend.merge(streamName, first, second)
-      await backend.put(streamName, jsonRecords(100, 100))
-      await backend.split(streamName, merged)
-      await backend.put(streamName, jsonRecords(100, 200))
+      await world.backend.put(streamName, jsonRecords(100))
+      await world.backend.merge(streamName, first, second)
+      await world.backend.put(streamName, jsonRecords(100, 100))
+      await world.backend.split(streamName, merged)
+      await world.backend.put(streamName, jsonRecords(100, 200))
     })()
     const batches = await readOf(reader, 300)
     await writing
@@ -220,7 +143,9 @@ describe('enhanced fan-out of Kinesis', () => {
       [first, second, merged].includes(partition) ? [] : [index],
     )
     assert.ok(Math.max(...indexes(merged)) < Math.min(...children))
-    assert.ok(server.requests.some(({ operation, shard }) => operation === 'SubscribeToShard' && shard === merged))
+    assert.ok(
+      world.server.requests.some(({ operation, shard }) => operation === 'SubscribeToShard' && shard === merged),
+    )
     await reader.close()
     const again = await open({ streamName }, positionsAfter(batches))
     assert.deepEqual(await again.read({ ...limits, waitMs: 300, signal: signal() }), [])
@@ -228,11 +153,11 @@ describe('enhanced fan-out of Kinesis', () => {
 
   it('reads a range again by polling, exactly', async () => {
     const streamName = await newStream(2)
-    await backend.put(streamName, jsonRecords(60))
+    await world.backend.put(streamName, jsonRecords(60))
     const reader = await open({ streamName })
     const batches = await readOf(reader, 60, { maxRecords: 11 })
     await reader.close()
-    server.requests.length = 0
+    world.server.requests.length = 0
     const some = batches.slice(0, 3)
     const from = Object.fromEntries(some.toReversed().map((batch) => [batch.partition, batch.from]))
     const bounded = await open({ streamName }, from, { selection: { until: positionsAfter(some) } })
@@ -250,7 +175,7 @@ describe('enhanced fan-out of Kinesis', () => {
 
   it('reads with LATEST only records that arrive after opening, first by polling', async () => {
     const streamName = await newStream()
-    await backend.put(streamName, jsonRecords(10))
+    await world.backend.put(streamName, jsonRecords(10))
     await wait(20)
     const reader = await open({ streamName, iteratorType: 'LATEST' })
     const [start] = await reader.read({ ...limits, signal: signal() })
@@ -258,10 +183,10 @@ describe('enhanced fan-out of Kinesis', () => {
     await wait(100)
     await idle(reader, () => countOf('DescribeStreamConsumer') >= 2, 'the consumer is registered')
     assert.equal(countOf('SubscribeToShard'), 0)
-    await backend.put(streamName, jsonRecords(5, 100))
+    await world.backend.put(streamName, jsonRecords(5, 100))
     assert.deepEqual(numbersOf(await readOf(reader, 5)), range(5, 100))
-    await idle(reader, () => server.subscriptions() === 1, 'from the first record on it is subscribed to')
-    await backend.put(streamName, jsonRecords(5, 105))
+    await idle(reader, () => world.server.subscriptions() === 1, 'from the first record on it is subscribed to')
+    await world.backend.put(streamName, jsonRecords(5, 105))
     assert.deepEqual(numbersOf(await readOf(reader, 5)), range(5, 105))
     const settled = await open({ streamName, iteratorType: 'LATEST' }, { [start!.partition]: start!.next })
     assert.deepEqual(numbersOf(await readOf(settled, 10)), range(10, 100))
@@ -269,24 +194,24 @@ describe('enhanced fan-out of Kinesis', () => {
 
   it('reads by polling until its consumer is active', async () => {
     const streamName = await newStream(2)
-    server.settings.activeAfterMs = Infinity
-    await backend.put(streamName, jsonRecords(50))
+    world.server.settings.activeAfterMs = Infinity
+    await world.backend.put(streamName, jsonRecords(50))
     const reader = await open({ streamName })
     const first = await readOf(reader, 50, { maxRecords: 20 })
-    assert.equal(server.subscriptions(), 0)
+    assert.equal(world.server.subscriptions(), 0)
     assert.equal(reader.note?.(), undefined)
-    for (const consumer of server.consumers.values()) consumer.activeAtMs = 0
-    await idle(reader, () => server.subscriptions() === 2, 'it is active')
-    await backend.put(streamName, jsonRecords(50, 50))
+    for (const consumer of world.server.consumers.values()) consumer.activeAtMs = 0
+    await idle(reader, () => world.server.subscriptions() === 2, 'it is active')
+    await world.backend.put(streamName, jsonRecords(50, 50))
     assert.deepEqual(sorted(numbersOf([...first, ...(await readOf(reader, 50))])), range(100))
     assert.equal(countOf('RegisterStreamConsumer'), 1)
   })
 
   it('does not poll when its consumer exists', async () => {
     const streamName = await newStream(2)
-    await backend.put(streamName, jsonRecords(50))
+    await world.backend.put(streamName, jsonRecords(50))
     await (await open({ streamName })).close()
-    server.requests.length = 0
+    world.server.requests.length = 0
     const reader = await open({ streamName })
     assert.deepEqual(sorted(numbersOf(await readOf(reader, 50))), range(50))
     assert.equal(countOf('GetRecords') + countOf('GetShardIterator'), 0)
@@ -295,12 +220,12 @@ describe('enhanced fan-out of Kinesis', () => {
 
   it('registers its consumer again after it was removed', async () => {
     const streamName = await newStream()
-    Object.assign(server.behavior, { endsAfterMs: 100 })
+    Object.assign(world.server.behavior, { endsAfterMs: 100 })
     const reader = await open({ streamName })
-    await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
-    server.consumers.clear()
-    await idle(reader, () => server.consumers.size === 1, 'it is registered again')
-    await backend.put(streamName, jsonRecords(10))
+    await idle(reader, () => world.server.subscriptions() === 1, 'it is subscribed to')
+    world.server.consumers.clear()
+    await idle(reader, () => world.server.consumers.size === 1, 'it is registered again')
+    await world.backend.put(streamName, jsonRecords(10))
     assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
   })
 
@@ -328,20 +253,20 @@ describe('enhanced fan-out of Kinesis', () => {
     it(`polls when ${operation} fails with ${code}, reports it, and retries later`, async () => {
       const streamName = await newStream()
       // Enough for all attempts until the assertions are done.
-      server.refusals.push(...range(1_000).map(() => ({ operation, code })))
-      await backend.put(streamName, jsonRecords(20))
+      world.server.refusals.push(...range(1_000).map(() => ({ operation, code })))
+      await world.backend.put(streamName, jsonRecords(20))
       const reader = await open({ streamName })
       const batches = await readOf(reader, 20)
-      await until(() => server.refusals.length < 1_000, 'it was refused')
+      await until(() => world.server.refusals.length < 1_000, 'it was refused')
       await until(() => reader.note?.() !== undefined, 'the note is set')
       assert.match(reader.note?.() ?? '', /^by polling, because /)
       assert.match(reader.note?.() ?? '', note)
       assert.doesNotMatch(reader.note?.() ?? '', /as the test wants it|Exception/)
-      assert.equal(server.subscriptions(), 0)
-      server.refusals.length = 0
-      await idle(reader, () => server.subscriptions() === 1, 'it tries again')
+      assert.equal(world.server.subscriptions(), 0)
+      world.server.refusals.length = 0
+      await idle(reader, () => world.server.subscriptions() === 1, 'it tries again')
       await idle(reader, () => reader.note?.() === undefined, 'the note is cleared')
-      await backend.put(streamName, jsonRecords(20, 20))
+      await world.backend.put(streamName, jsonRecords(20, 20))
       assert.deepEqual(sorted(numbersOf([...batches, ...(await readOf(reader, 20))])), range(40))
     })
   }
@@ -349,10 +274,12 @@ describe('enhanced fan-out of Kinesis', () => {
   it('does not subscribe again before the pause is over', async () => {
     const streamName = await newStream()
     const codes = ['LimitExceededException', 'ResourceInUseException']
-    server.refusals.push(...codes.map((code) => ({ operation: 'SubscribeToShard', code })))
+    world.server.refusals.push(...codes.map((code) => ({ operation: 'SubscribeToShard', code })))
     const reader = await open({ streamName }, {}, { fanOutLimits: { betweenMs: 200, longestBetweenMs: 10_000 } })
-    await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
-    const times = server.requests.filter(({ operation }) => operation === 'SubscribeToShard').map(({ atMs }) => atMs)
+    await idle(reader, () => world.server.subscriptions() === 1, 'it is subscribed to')
+    const times = world.server.requests
+      .filter(({ operation }) => operation === 'SubscribeToShard')
+      .map(({ atMs }) => atMs)
     assert.equal(times.length, 3)
     assert.ok(times[1]! - times[0]! >= 195 && times[2]! - times[1]! >= 395, `${times}`)
     assert.equal(reader.note?.(), undefined)
@@ -360,23 +287,23 @@ describe('enhanced fan-out of Kinesis', () => {
 
   it('polls while Kinesis still has the previous subscription', async () => {
     const streamName = await newStream()
-    Object.assign(server.behavior, { isTakenForMs: Infinity })
+    Object.assign(world.server.behavior, { isTakenForMs: Infinity })
     const reader = await open({ streamName })
-    await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
+    await idle(reader, () => world.server.subscriptions() === 1, 'it is subscribed to')
     await reader.close()
-    await backend.put(streamName, jsonRecords(10))
+    await world.backend.put(streamName, jsonRecords(10))
     const next = await open({ streamName })
     const batches = await readOf(next, 10)
-    assert.equal(server.subscriptions(), 0)
-    server.behavior.isTakenForMs = 0
-    await idle(next, () => server.subscriptions() === 1, 'it is subscribed to again')
-    await backend.put(streamName, jsonRecords(10, 10))
+    assert.equal(world.server.subscriptions(), 0)
+    world.server.behavior.isTakenForMs = 0
+    await idle(next, () => world.server.subscriptions() === 1, 'it is subscribed to again')
+    await world.backend.put(streamName, jsonRecords(10, 10))
     assert.deepEqual(numbersOf([...batches, ...(await readOf(next, 10))]), range(20))
   })
 
   it('reports subscriptions that break repeatedly', async () => {
     const streamName = await newStream()
-    Object.assign(server.behavior, { breaksInFrame: 1 })
+    Object.assign(world.server.behavior, { breaksInFrame: 1 })
     const reader = await open({ streamName })
     await idle(reader, () => reader.note?.() !== undefined, 'the note is set')
     assert.match(reader.note?.() ?? '', /^by polling, because the Kinesis of eu-west-1 /)
@@ -390,15 +317,15 @@ describe('enhanced fan-out of Kinesis', () => {
       key: 'a',
       value: Buffer.from(JSON.stringify({ number, large })),
     }))
-    Object.assign(server.behavior, { eventRecords: 5 })
+    Object.assign(world.server.behavior, { eventRecords: 5 })
     const reader = await open({ streamName }, {}, { fanOutLimits: { waitingBytes: 1 } })
-    await idle(reader, () => server.subscriptions() === 1, 'it is subscribed to')
-    const sentBefore = server.sentBytes()
-    for (let first = 0; first < 200; first += 50) await backend.put(streamName, records.slice(first, first + 50))
+    await idle(reader, () => world.server.subscriptions() === 1, 'it is subscribed to')
+    const sentBefore = world.server.sentBytes()
+    for (let first = 0; first < 200; first += 50) await world.backend.put(streamName, records.slice(first, first + 50))
     let sentBytes = 0
     for (let same = 0; same < 10; await wait(100)) {
-      same = server.sentBytes() - sentBefore === sentBytes ? same + 1 : 0
-      sentBytes = server.sentBytes() - sentBefore
+      same = world.server.sentBytes() - sentBefore === sentBytes ? same + 1 : 0
+      sentBytes = world.server.sentBytes() - sentBefore
     }
     assert.ok(sentBytes > 300_000 && sentBytes < 4_000_000, `${sentBytes} bytes were sent`)
     assert.deepEqual(numbersOf(await readOf(reader, 200)), range(200))
@@ -407,25 +334,25 @@ describe('enhanced fan-out of Kinesis', () => {
   it('leaves no connection open', async () => {
     const streamName = await newStream(3)
     const reader = await open({ streamName })
-    await idle(reader, () => server.subscriptions() === 3, 'all shards are subscribed to')
+    await idle(reader, () => world.server.subscriptions() === 3, 'all shards are subscribed to')
     await reader.close()
-    await until(() => server.subscriptions() === 0 && server.connections() === 0, 'all are closed')
+    await until(() => world.server.subscriptions() === 0 && world.server.connections() === 0, 'all are closed')
     // While it opens: first the consumer, then the subscriptions.
     const early = await open({ streamName })
     await early.read({ ...limits, waitMs: 0, signal: signal() })
     await early.close()
-    Object.assign(server.behavior, { isSilentFrom: 1 })
+    Object.assign(world.server.behavior, { isSilentFrom: 1 })
     const silent = await open({ streamName })
     await silent.read({ ...limits, waitMs: 0, signal: signal() })
-    await until(() => countOf('SubscribeToShard') > 0 || server.connections() === 0, 'it begins')
+    await until(() => countOf('SubscribeToShard') > 0 || world.server.connections() === 0, 'it begins')
     await silent.close()
-    await until(() => server.subscriptions() === 0 && server.connections() === 0, 'all are closed')
+    await until(() => world.server.subscriptions() === 0 && world.server.connections() === 0, 'all are closed')
     await assert.rejects(silent.read({ ...limits, signal: signal() }), { name: 'NotConnected' })
   })
 
   it('is not used without useEnhancedFanOut', async () => {
     const streamName = await newStream()
-    await backend.put(streamName, jsonRecords(10))
+    await world.backend.put(streamName, jsonRecords(10))
     const reader = await open({ streamName, useEnhancedFanOut: false })
     assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
     assert.equal(countOf('DescribeStreamConsumer') + countOf('SubscribeToShard'), 0)
@@ -435,17 +362,17 @@ describe('enhanced fan-out of Kinesis', () => {
   it('is reported as unavailable without support for it, or for HTTP/2', async () => {
     const certificates = await makeCertificates()
     const fronts = [
-      await startFanOut(backend, { hasHttp2: false }),
-      await startFanOut(backend, { hasHttp2: false, tls: certificates.server }),
+      await startFanOut(world.backend, { hasHttp2: false }),
+      await startFanOut(world.backend, { hasHttp2: false, tls: certificates.server }),
     ]
     try {
       for (const [endpoint, note] of [
-        [backend.endpoint, 'by polling, because the Kinesis of eu-west-1 has no enhanced fan-out'],
+        [world.backend.endpoint, 'by polling, because the Kinesis of eu-west-1 has no enhanced fan-out'],
         [fronts[0]!.endpoint, 'by polling, because the Kinesis of eu-west-1 does not speak HTTP/2'],
         [fronts[1]!.endpoint, 'by polling, because the Kinesis of eu-west-1 does not speak HTTP/2'],
       ] as const) {
         const streamName = await newStream()
-        await backend.put(streamName, jsonRecords(10))
+        await world.backend.put(streamName, jsonRecords(10))
         const reader = await open({ streamName }, {}, { ca: certificates.ca }, endpoint)
         assert.deepEqual(numbersOf(await readOf(reader, 10)), range(10))
         await idle(reader, () => reader.note?.() !== undefined, 'the note is set')
@@ -457,15 +384,3 @@ describe('enhanced fan-out of Kinesis', () => {
     }
   })
 })
-
-/** Records of a partition key keep their order. */
-function assertInOrder(batches: Batch[]): void {
-  const last = new Map<string, number>()
-  for (const { partition, records = [] } of batches) {
-    for (const { value } of records) {
-      const { number } = JSON.parse(Buffer.from(value).toString())
-      assert.ok(number > (last.get(partition) ?? -1), `${number} is out of order in ${partition}`)
-      last.set(partition, number)
-    }
-  }
-}

@@ -5,7 +5,8 @@ import { assertGapless, loopbackEgress, probe, probeFails, readAll } from '../..
 import { type KinesisServer, startKinesis } from '../../../test/sources/kinesis-server.ts'
 import { accessKey, kinesisConfig, kinesisContext, secrets, sourceAt } from '../../../test/sources/kinesis-source-at.ts'
 import { type SignatureCheck, startSignatureCheck } from '../../../test/sources/signature-check.ts'
-import { type Batch, NotConnected, ProbeFailure, type SourceReader } from '../source.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { Batch, SourceReader } from '../source.ts'
 import { openKinesisReader } from './kinesis-reader.ts'
 
 describe('a Kinesis with failures', () => {

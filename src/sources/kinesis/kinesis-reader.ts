@@ -3,14 +3,12 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
+import { NotConnected, ProbeFailure, transientFailures } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import { transientFailures } from '../failure.ts'
 import {
   type Batch,
   EndOfInput,
-  NotConnected,
   type Positions,
-  ProbeFailure,
   type ReadLimits,
   type Selection,
   type SourceAccess,

@@ -2,9 +2,10 @@
 // mostly empty, so the search is limited.
 import { setTimeout as wait } from 'node:timers/promises'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
-import { type Kinesis, readPauseMs, type Shard, type ShardStart } from './kinesis-client.ts'
+import { type Kinesis, readPauseMs, type Shard } from './kinesis-client.ts'
 import { streamFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
+import type { ShardStart } from './shard-start.ts'
 
 export interface SampledRecord extends KinesisRecord {
   shard: string

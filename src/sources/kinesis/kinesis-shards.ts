@@ -3,9 +3,10 @@
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import { isAssignedByNumber } from '../assignment.ts'
 import type { LostRecords, Positions, Selection } from '../source.ts'
-import type { Shard, ShardStart } from './kinesis-client.ts'
+import type { Shard } from './kinesis-client.ts'
 import { expiredShards, streamFailure } from './kinesis-failure.ts'
 import type { KinesisRecord } from './kinesis-record.ts'
+import type { ShardStart } from './shard-start.ts'
 
 /**
  * Positions: `at:<sequence number>` is before that record, `after:<sequence number>` is after it, `time:<milliseconds>` is before all

@@ -20,7 +20,7 @@ import { startSignatureCheck } from '../../../test/sources/signature-check.ts'
 import { Egress } from '../../lib/egress.ts'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { type FailureCode, NotConnected, ProbeFailure } from '../source.ts'
+import { type FailureCode, NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { makeKinesisSource } from './kinesis.ts'
 
 describe('kinesis over HTTP', () => kinesisConformance(() => startKinesis()))

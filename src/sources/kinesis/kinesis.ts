@@ -1,15 +1,17 @@
 // Amazon Kinesis Data Streams as a source. With `useEnhancedFanOut`, readers use a registered consumer. Records are the same either
 // way, so samples are always polled.
 
-import { decodeRecords, toSample, Undecodable } from '../../formats/decode/decode.ts'
+import { decompress } from '../../formats/decode/compressed-record.ts'
+import { decodeRecords, toSample } from '../../formats/decode/decode.ts'
+import { Undecodable } from '../../formats/undecodable.ts'
 import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
 import type { Sample } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import { ProbeFailure, type ReadableSource, type SourceContext } from '../source.ts'
+import type { ReadableSource, SourceContext } from '../source.ts'
 import { makeKinesis } from './kinesis-client.ts'
 import { streamFailure } from './kinesis-failure.ts'
 import { openKinesisReader } from './kinesis-reader.ts'
-import { decompress } from './kinesis-record.ts'
 import { type SampledRecord, sampleStream } from './kinesis-sample.ts'
 
 /** Limit for all records of a sample. */

@@ -1,5 +1,5 @@
 // Looks up the current version of each announced object in the store, in the order of the messages.
-import { excerptOf } from '../../formats/decode/decode.ts'
+import { excerptOf } from '../../formats/undecodable.ts'
 import { type Batch, finishedPosition } from '../source.ts'
 import type { HeldMessages } from './held-messages.ts'
 import { givenObject } from './object-reader.ts'

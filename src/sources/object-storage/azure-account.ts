@@ -1,5 +1,5 @@
 // Azure storage account, parsed from a connection string: endpoint and credentials.
-import { type FailureCode, ProbeFailure } from '../source.ts'
+import { type FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
 
 export interface AzureAccount {
   /** Of the blob service, without a slash at its end: `https://name.blob.core.windows.net`. */

@@ -9,7 +9,7 @@ import {
   StorageRetryPolicyType,
   StorageSharedKeyCredential,
 } from '@azure/storage-blob'
-import { excerptOf } from '../../formats/decode/decode.ts'
+import { excerptOf } from '../../formats/undecodable.ts'
 import { egressAgent } from '../../lib/egress-agent.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import type { SourceAccess, SourceContext } from '../source.ts'

@@ -1,10 +1,10 @@
 // Failures of Azure's blob and queue services, and of compatible services.
 
-import { excerptOf } from '../../formats/decode/decode.ts'
+import { excerptOf } from '../../formats/undecodable.ts'
 import { EgressError } from '../../lib/egress.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { egressFailure, failureTable, knownFailure } from '../failure.ts'
-import { ProbeFailure } from '../source.ts'
 import type { ContainerLocation } from './object-location.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
 import type { QueueLocation } from './queue-location.ts'

@@ -1,7 +1,7 @@
 // Initial load of a source with a queue: lists existing objects and returns them as the same partitions that the queue uses.
 // The progress of the list is a position of its own, in the format of a reader without a queue.
 
-import { excerptOf } from '../../formats/decode/decode.ts'
+import { excerptOf } from '../../formats/undecodable.ts'
 import { type Batch, finishedPosition, type Positions, type ReadLimits } from '../source.ts'
 import { keyOf, type ObjectAssignment, partitionOf, progressOf } from './object-assignment.ts'
 import type { ObjectPattern } from './object-pattern.ts'

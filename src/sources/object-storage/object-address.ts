@@ -2,8 +2,9 @@
 import { EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostOfUrl } from '../../lib/host.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { egressFailure } from '../failure.ts'
-import { ProbeFailure, type ProbeOptions, type SourceContext } from '../source.ts'
+import type { ProbeOptions, SourceContext } from '../source.ts'
 import { type ObjectLocation, operatorsEndpoint } from './object-location.ts'
 
 const connectMs = 10_000

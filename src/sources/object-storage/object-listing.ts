@@ -1,6 +1,6 @@
 // Lists the objects of a store that match a pattern, without folder objects and empty objects.
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { ObjectPattern } from './object-pattern.ts'
 import { compareKeys, type ObjectPage, type ObjectStore, type StoredObject } from './object-store.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { type BucketLocation, locationOf } from './object-location.ts'
 
 type Kind = ObjectStorageSource['type']

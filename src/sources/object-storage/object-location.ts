@@ -2,8 +2,9 @@
 // access. An invalid location is a ProbeFailure.
 import { asciiLowerCase } from '../../lib/ascii-case.ts'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import { type FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import { type FailureCode, ProbeFailure, type SourceContext } from '../source.ts'
+import type { SourceContext } from '../source.ts'
 import { type AzureAccount, azureAccount } from './azure-account.ts'
 import { maxRanges, maxWildcards, type ObjectPattern, PatternTooLarge, parsePattern } from './object-pattern.ts'
 

@@ -1,5 +1,5 @@
 // Remaining objects of one assignment, in the order of their keys.
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { keyOf, laterOf, type ObjectAssignment, partitionOf, positionOf, progressOf } from './object-assignment.ts'
 import { listMatching } from './object-listing.ts'
 import type { ObjectPattern } from './object-pattern.ts'

@@ -2,14 +2,11 @@
 // before the position are never read: objects that are added to a continuous source must sort after it.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { transientFailures } from '../failure.ts'
+import { type FailureCode, NotConnected, ProbeFailure, transientFailures } from '../../source-shapes/source-failure.ts'
 import {
   type Batch,
   EndOfInput,
-  type FailureCode,
-  NotConnected,
   type Positions,
-  ProbeFailure,
   type ReadLimits,
   type Selection,
   type SourceReader,

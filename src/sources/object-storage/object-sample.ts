@@ -1,16 +1,10 @@
 // A sample of objects: the first rows of the first one, and of a few more when they are small.
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type Decoded,
-  decodeObject,
-  excerptOf,
-  type ObjectBytes,
-  type ObjectDecoding,
-  toSample,
-  Undecodable,
-} from '../../formats/decode/decode.ts'
+import { decodeObject, toSample } from '../../formats/decode/decode.ts'
+import type { Decoded, ObjectBytes, ObjectDecoding } from '../../formats/decode/decoding.ts'
+import { excerptOf, Undecodable } from '../../formats/undecodable.ts'
 import type { ProbeStep, Sample } from '../../source-shapes/probe.ts'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { ObjectChanged, type ObjectStore, type StoredObject } from './object-store.ts'
 
 export const maxSampledObjects = 3

@@ -13,7 +13,8 @@ import {
   s3Source,
 } from '../../../test/sources/object-storage-conformance.ts'
 import { startScripted, startSilent } from '../../../test/sources/scripted-server.ts'
-import { NotConnected, type ProbeFailure, type SourceContext } from '../source.ts'
+import { NotConnected, type ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { SourceContext } from '../source.ts'
 
 const accessKey = { accessKeyId: 'AKIAOFSOMEONE0000000', secretKey: 'the-secret-of-someone' }
 const secrets = [accessKey.accessKeyId, accessKey.secretKey]

@@ -1,11 +1,12 @@
 // Source for objects in S3, S3-compatible stores and Azure: probe and readers. open-location.ts opens the store. A queue
 // announces new objects where the source has one.
 
-import { excerptOf } from '../../formats/decode/decode.ts'
+import { excerptOf } from '../../formats/undecodable.ts'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
 import type { ProbeResult, ProbeStep } from '../../source-shapes/probe.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import { ProbeFailure, type ProbeOptions, type ReadableSource, type SourceContext } from '../source.ts'
+import type { ProbeOptions, ReadableSource, SourceContext } from '../source.ts'
 import type { HoldTimes } from './held-messages.ts'
 import { isListingDone, makeInitialListing } from './initial-listing.ts'
 import type { MessageQueue } from './message-queue.ts'

@@ -1,7 +1,7 @@
 // Contract of an object store. All methods reject with a ProbeFailure of their step or with ObjectChanged, and stop when the
 // signal is aborted.
 import type { Readable } from 'node:stream'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 
 export interface StoredObject {
   key: string

@@ -1,9 +1,10 @@
 // Opens the store of a source and its queue with the same credentials. The client of each vendor is large, so it is loaded when
 // a pipe first needs it.
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import { awsCredentials } from '../aws/aws.ts'
-import { ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import type { MessageQueue } from './message-queue.ts'
 import type { BucketLocation, ContainerLocation, ObjectLocation } from './object-location.ts'
 import type { ObjectStore } from './object-store.ts'

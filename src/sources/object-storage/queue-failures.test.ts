@@ -16,7 +16,8 @@ import {
 } from '../../../test/sources/queue-server.ts'
 import { startScripted, startSilent } from '../../../test/sources/scripted-server.ts'
 import type { ObjectStorageSource } from '../../source-shapes/object-storage-source.ts'
-import { type Batch, NotConnected, type ReadableSource, type SourceContext, type SourceReader } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import type { Batch, ReadableSource, SourceContext, SourceReader } from '../source.ts'
 import type { HoldTimes } from './held-messages.ts'
 import { makeObjectStorageSource } from './object-storage.ts'
 

@@ -1,7 +1,7 @@
 // Location of the queue of a source, parsed from its `queueUrl` without network access. An invalid URL is a ProbeFailure.
 import { asciiLowerCase } from '../../lib/ascii-case.ts'
 import { lastSegment, withoutTrailingSlashes } from '../../lib/url-path.ts'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { Address } from './object-address.ts'
 import type { ObjectLocation } from './object-location.ts'
 

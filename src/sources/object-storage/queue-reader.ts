@@ -1,15 +1,9 @@
 // Reads existing objects of a store, then the objects that a queue announces. Each version of an object is a partition. The store
 // decides about the version, so repeated messages lead to the same partition. A message is deleted only when all objects that it
 // announces are durable.
-import {
-  type Batch,
-  finishedPosition,
-  NotConnected,
-  type Positions,
-  ProbeFailure,
-  type ReadLimits,
-  type SourceReader,
-} from '../source.ts'
+
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
+import { type Batch, finishedPosition, type Positions, type ReadLimits, type SourceReader } from '../source.ts'
 import { makeAnnouncedObjects } from './announced-objects.ts'
 import { type HoldTimes, holdMessages } from './held-messages.ts'
 import type { InitialListing } from './initial-listing.ts'

@@ -1,6 +1,8 @@
 // Reads given versions of objects again. A deleted or replaced object rejects the read, as in a reader of ranges; the next read
 // continues with the next version.
-import { EndOfInput, finishedPosition, NotConnected, type Positions, type SourceReader } from '../source.ts'
+
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import { EndOfInput, finishedPosition, type Positions, type SourceReader } from '../source.ts'
 import { Changed, givenObject, readerError } from './object-reader.ts'
 import type { ObjectStore } from './object-store.ts'
 import { begun, versionOf } from './queued-objects.ts'

@@ -1,10 +1,10 @@
 // Failures of S3 and S3-compatible stores.
 
-import { excerptOf } from '../../formats/decode/decode.ts'
+import { excerptOf } from '../../formats/undecodable.ts'
+import type { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { readAwsError } from '../aws/aws-error.ts'
 import { type AwsAttempt, awsFailure } from '../aws/aws-failure.ts'
 import { failureTable } from '../failure.ts'
-import type { ProbeFailure } from '../source.ts'
 import type { BucketLocation } from './object-location.ts'
 import { ObjectChanged, ObjectUnavailable } from './object-store.ts'
 

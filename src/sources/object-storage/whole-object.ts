@@ -1,9 +1,9 @@
 // The body of an answer as a stream of exactly one object: a body that is too short, too long or aborted ends with NotConnected,
 // never as if it were complete.
 import { type Readable, Transform } from 'node:stream'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import { DirectBody } from '../direct/direct-body.ts'
 import { longestStallMs } from '../direct/direct-client.ts'
-import { NotConnected } from '../source.ts'
 
 /** `stallMs`: without data for this long, and at most twice as long, the stream fails. */
 export function wholeObject(

@@ -1,8 +1,9 @@
 // Access of a worker to PostgreSQL, with classified errors.
 import { hostInUrl } from '../../lib/host.ts'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import { NotConnected, ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { loginOf } from './postgres-connection.ts'
 import { type DescribedSource, describeSource, type ReplicationNames } from './postgres-describe.ts'
 import { isPassingState, postgresFailure } from './postgres-failure.ts'

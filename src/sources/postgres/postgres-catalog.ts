@@ -3,8 +3,8 @@
 import type { SampledTable } from '../../source-shapes/probe.ts'
 import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { PostgresSession } from './postgres-connection.ts'
+import { SessionError } from './postgres-messages.ts'
 import { isNumber, isText, isTexts, isTruth, orNull, queryRows, type Shape } from './postgres-rows.ts'
-import { NotPostgres } from './postgres-wire.ts'
 
 export interface Server {
   /** Such as 170002. */
@@ -53,7 +53,7 @@ export async function loadServer(session: PostgresSession): Promise<Server> {
       has_database_privilege(current_database(), 'CREATE') AS "mayCreateInDatabase"
     FROM pg_roles WHERE rolname = current_user`,
   )
-  if (!server) throw new NotPostgres()
+  if (!server) throw new SessionError('not postgres')
   return server
 }
 

@@ -1,8 +1,18 @@
-// An authenticated connection to PostgreSQL with one conversation at a time. Invalid messages of the server only end the channel: with
-// NotConnected, or with the last error that the server sent.
+// A connection to PostgreSQL with one conversation at a time. Invalid messages of the server only end the channel: with a SessionError,
+// or with the last error that the server sent.
 import type { Socket } from 'node:net'
-import { NotConnected } from '../source.ts'
-import { type Conversation, farewell, letters, MessageCutter, PostgresError } from './postgres-messages.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import {
+  type Conversation,
+  columnCountIn,
+  errorIn,
+  farewell,
+  letters,
+  MessageCutter,
+  PostgresError,
+  SessionError,
+  sqlStateIn,
+} from './postgres-messages.ts'
 
 export type LinkError = NotConnected | PostgresError
 
@@ -18,32 +28,49 @@ const aliveCheckMs = 30_000
 /** When more is unsent, further messages are dropped. */
 const maxUnsentBytes = 64 * 1024
 
+/** Limit of a probe. The samples of postgres-sample.ts are at most half of it. */
+const maxReceivedBytes = 32 * 1024 * 1024
+/** Enough for a thousand tables with their columns. Each message costs memory, however short it is. */
+const maxMessages = 200_000
+/** Limit of all rows. Catalog rows have about ten values. */
+const maxValues = 1_500_000
+
 /** Idle: an error means that the server ends the session; any other message is a protocol violation. */
 const silence: ChannelConversation = {
-  receive: () => protocolViolation(),
+  receive: (letter, bytes, start, end) => {
+    if (letter === letters.error) throw errorIn(bytes, start, end)
+    protocolViolation()
+  },
   admit: () => protocolViolation(),
   end: () => undefined,
 }
 
 export function protocolViolation(): never {
-  throw new NotConnected()
+  throw new SessionError('not postgres')
 }
 
 export class Channel {
   readonly #socket: Socket
   readonly #cutter: MessageCutter
   #conversation: ChannelConversation = silence
-  #hasEnded = false
+  #error: LinkError | undefined
+  #isLimited = true
+  #receivedBytes = 0
+  #messages = 0
+  #values = 0
   #heardAtMs = performance.now()
   /** Resolves when the socket is closed, possibly long after the channel has ended. */
   readonly closed: Promise<void>
 
-  /** `unread`: bytes already received on the socket. */
-  constructor(socket: Socket, unread: Buffer) {
+  constructor(socket: Socket) {
     this.#socket = socket
     this.#cutter = new MessageCutter({
       receive: (letter, bytes, start, end) => {
-        if (letter !== letters.copyData && isIgnored(letter)) return
+        if (this.#isLimited) this.#count(letter, bytes, start, end)
+        if (letter !== letters.copyData && isIgnored(letter)) {
+          if (letter === letters.notice) sqlStateIn(bytes, start, end)
+          return
+        }
         this.#conversation.receive(letter, bytes, start, end)
       },
       admit: (letter, sizeBytes) => this.#conversation.admit(letter, sizeBytes),
@@ -52,15 +79,25 @@ export class Channel {
       if (socket.closed) return resolve()
       socket.once('close', resolve)
     })
-    void this.closed.then(() => this.end(new NotConnected()))
+    void this.closed.then(() => this.end(new SessionError('broken')))
     socket.on('data', (piece: Buffer) => this.#receive(piece))
+    socket.setNoDelay(true)
     socket.setKeepAlive(true, aliveCheckMs)
-    if (unread.length > 0) this.#receive(unread)
     socket.resume()
   }
 
   get hasEnded(): boolean {
-    return this.#hasEnded
+    return this.#error !== undefined
+  }
+
+  /** Why the channel has ended. */
+  get error(): LinkError | undefined {
+    return this.#error
+  }
+
+  /** Removes the limits of sign-in and probes. */
+  removeLimits(): void {
+    this.#isLimited = false
   }
 
   get isSilent(): boolean {
@@ -78,7 +115,7 @@ export class Channel {
 
   /** Begins a conversation by sending a message. */
   converse(conversation: ChannelConversation, first: Buffer): void {
-    if (this.#hasEnded) throw new NotConnected()
+    if (this.#error) throw new NotConnected()
     if (!this.isSilent) throw new Error('the link is busy')
     this.#conversation = conversation
     this.#socket.write(first)
@@ -91,7 +128,7 @@ export class Channel {
   }
 
   send(bytes: Buffer): void {
-    if (this.#hasEnded || this.#socket.writableLength > maxUnsentBytes) return
+    if (this.#error || this.#socket.writableLength > maxUnsentBytes) return
     this.#socket.write(bytes)
   }
 
@@ -100,7 +137,7 @@ export class Channel {
   }
 
   resume(): void {
-    if (this.#hasEnded || !this.isPaused) return
+    if (this.#error || !this.isPaused) return
     this.#heardAtMs = performance.now()
     this.#socket.resume()
   }
@@ -124,21 +161,29 @@ export class Channel {
   }
 
   #leave(error: LinkError): boolean {
-    if (this.#hasEnded) return false
-    this.#hasEnded = true
+    if (this.#error) return false
+    this.#error = error
     this.#conversation.end(error)
     this.#conversation = silence
     return true
   }
 
   #receive(piece: Buffer): void {
-    if (this.#hasEnded) return
+    if (this.#error) return
     this.#heardAtMs = performance.now()
+    this.#receivedBytes += piece.length
     try {
+      if (this.#isLimited && this.#receivedBytes > maxReceivedBytes) throw new SessionError('too much')
       this.#cutter.push(piece)
     } catch (error) {
-      this.end(error instanceof PostgresError ? error : new NotConnected())
+      const isKnown = error instanceof PostgresError || error instanceof NotConnected
+      this.end(isKnown ? error : new SessionError('not postgres'))
     }
+  }
+
+  #count(letter: number, bytes: Buffer, start: number, end: number): void {
+    if (letter === letters.dataRow) this.#values += columnCountIn(bytes, start, end)
+    if (++this.#messages > maxMessages || this.#values > maxValues) throw new SessionError('too much')
   }
 }
 

@@ -1,9 +1,9 @@
 // Queries of the PostgreSQL system catalogs about columns and their types, including base and element types.
 
 import type { PostgresSession } from './postgres-connection.ts'
+import { SessionError } from './postgres-messages.ts'
 import { isNumber, isText, isTexts, isTruth, queryRows, type Shape } from './postgres-rows.ts'
 import type { PostgresType } from './postgres-types.ts'
-import { NotPostgres } from './postgres-wire.ts'
 
 export interface FoundColumn {
   name: string
@@ -149,7 +149,7 @@ async function loadTypes(session: PostgresSession, ids: string[]): Promise<Map<s
 const deepestType = 64
 
 function typeOf(types: Map<string, TypeRow>, id: string, modifier: number, depth = 0): PostgresType {
-  if (depth > deepestType) throw new NotPostgres()
+  if (depth > deepestType) throw new SessionError('not postgres')
   const type = types.get(id)
   if (!type) return { name: 'unknown', isBuiltIn: true, modifier: -1 }
   const { name, isBuiltIn, baseId, baseModifier, elementId } = type

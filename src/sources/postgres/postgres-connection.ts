@@ -1,14 +1,15 @@
 // Signs in to PostgreSQL over the egress, with TLS when the server offers it, and opens read-only sessions for probes. Environment
 // variables such as PGOPTIONS have no effect.
-import type { Socket } from 'node:net'
-import pg from 'pg'
 import { secure, trustWith } from '../../lib/egress-tls.ts'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import type { ProbeOptions, SourceAccess, SourceContext } from '../source.ts'
-import { LoginMissing, PlaintextOnly, SettingRefused } from './postgres-failure.ts'
-import { MessageStream, NotPostgres, offersTls } from './postgres-wire.ts'
+import { Channel } from './postgres-channel.ts'
+import { boundQueryMessages, queryMessage, SessionError } from './postgres-messages.ts'
+import { type Answer, ask } from './postgres-query.ts'
+import { authenticate, offersTls } from './postgres-sign-in.ts'
+import { type Parameter, parameter, recordsIn } from './postgres-values.ts'
 
 export interface Login {
   host: string
@@ -29,7 +30,8 @@ export function loginOf(
 }
 
 export interface PostgresSession {
-  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  /** Values are booleans, numbers, text, lists of text and parsed JSON, as the server declares their types. */
+  query(text: string, values?: Parameter[]): Promise<Record<string, unknown>[]>
   /** Values in PostgreSQL's text format. */
   queryTexts(text: string): Promise<(string | null)[][]>
   close(): Promise<void>
@@ -61,12 +63,12 @@ export async function openSession(
   context: SourceContext,
   options: ProbeOptions,
 ): Promise<PostgresSession> {
-  const signedIn = await signIn(login, context, options)
+  const channel = await signIn(login, context, options)
   try {
     options.begin('describe')
-    return await startSession(signedIn)
+    return await startSession(channel)
   } catch (error) {
-    signedIn.socket.destroy()
+    channel.end(new SessionError('broken'))
     throw error
   }
 }
@@ -77,20 +79,12 @@ export interface SignInOptions extends SourceAccess {
   isReplication?: boolean
 }
 
-export interface SignedIn {
-  client: pg.Client
-  /** The error that ended the connection, also between queries. */
-  ended: { error?: unknown }
-  stream: MessageStream
-  socket: Socket
-}
-
 /** An authenticated connection. The signal ends it at any time. Rejects as openSession does. */
 export async function signIn(
   login: Login,
   { caCertificates, allowPlaintext }: SourceContext,
   { egress, signal, begin, isReplication = false }: SignInOptions,
-): Promise<SignedIn> {
+): Promise<Channel> {
   const { host, port } = login
   begin('connect')
   const plain = await egress.connect(host, port, { timeoutMs: connectTimeoutMs, signal })
@@ -101,86 +95,39 @@ export async function signIn(
     signal.throwIfAborted()
     const hasTls = await offersTls(plain)
     if (hasTls || !allowPlaintext) begin('tls')
-    if (!hasTls && !allowPlaintext) throw new PlaintextOnly()
+    if (!hasTls && !allowPlaintext) throw new SessionError('no tls')
     const socket = hasTls ? await secure(plain, host, trustWith(caCertificates)) : plain
     begin('authenticate')
-    if (login.username === '' || login.password === '') throw new LoginMissing()
-    return await authenticate(socket, login, isReplication)
+    const { username: user, password, database, passwordFor } = login
+    if (user === '' || password === '') throw new SessionError('no login')
+    const channel = new Channel(socket)
+    // Poolers reject parameters that they do not know.
+    const parameters = { database, application_name: 'penstock', ...(isReplication && { replication: 'database' }) }
+    await authenticate(channel, { user, password, parameters, keepsPassword: passwordFor !== undefined })
+    return channel
   } catch (error) {
     plain.destroy()
     throw error
   }
 }
 
-async function authenticate(socket: Socket, login: Login, isReplication: boolean): Promise<SignedIn> {
-  const { username: user, password, host, port, database, passwordFor } = login
-  const stream = new MessageStream(socket, { keepsPassword: passwordFor !== undefined })
-  const client = new pg.Client({
-    host,
-    port,
-    database,
-    user,
-    // A function: with an empty string, `pg` would look for a password elsewhere.
-    password: () => password,
-    // The stream has TLS already.
-    ssl: false,
-    sslnegotiation: 'postgres',
-    stream: () => stream.asDuplex(),
-  })
-  // All startup parameters. `pg` would add PGOPTIONS and others; poolers reject parameters that they do not know.
-  const startup = { user, database: login.database, application_name: 'penstock' }
-  Object.assign(client, { getStartupConf: () => (isReplication ? { ...startup, replication: 'database' } : startup) })
-  const ended: SignedIn['ended'] = {}
-  client.on('error', (error) => {
-    ended.error ??= error
-  })
-  await client.connect()
-  return { client, ended, stream, socket }
-}
-
-async function startSession({ client, ended, socket }: SignedIn): Promise<PostgresSession> {
-  const query = async (config: pg.QueryConfig | pg.QueryArrayConfig): Promise<unknown> => {
-    try {
-      return await client.query(config)
-    } catch (error) {
-      throw ended.error ?? error
-    }
+async function startSession(channel: Channel): Promise<PostgresSession> {
+  const query = async (request: Buffer): Promise<Answer> => {
+    if (channel.error) throw channel.error
+    return ask(channel, request)
   }
-  await query({ text: beginSession, types: plainTypes }).catch((error: { code?: unknown }) => {
-    throw error.code === '42501' ? new SettingRefused() : error
+  await query(queryMessage(beginSession)).catch((error: { code?: unknown }) => {
+    throw error.code === '42501' ? new SessionError('setting refused') : error
   })
   return {
-    query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) =>
-      rowsOf<Row>(await query({ text, values, types: carefulTypes })),
-    queryTexts: async (text) => rowsOf(await query({ text, rowMode: 'array', types: plainTypes })),
+    query: async (text, values = []) => {
+      const request = values.length > 0 ? boundQueryMessages(text, values.map(parameter)) : queryMessage(text)
+      return recordsIn(await query(request))
+    },
+    queryTexts: async (text) => (await query(queryMessage(text))).rows,
     close: async () => {
-      if (socket.closed) return
-      const closed = new Promise((resolve) => socket.once('close', resolve))
-      void client.end()
-      await closed
+      if (!channel.isSilent) channel.end(new SessionError('broken'))
+      await channel.close()
     },
   }
-}
-
-/** If a server sends two results for one query, `pg` returns an array of results. */
-function rowsOf<Row>(result: unknown): Row[] {
-  const { rows } = result as { rows?: Row[] }
-  if (!Array.isArray(rows)) throw new NotPostgres()
-  return rows
-}
-
-const plainTypes = { getTypeParser: () => String }
-
-/** A value may not match the type that the server declares for it. */
-const carefulTypes = {
-  getTypeParser: (id: number) => {
-    const parse: (value: string) => unknown = pg.types.getTypeParser(id)
-    return (value: string): unknown => {
-      try {
-        return parse(value)
-      } catch {
-        throw new NotPostgres()
-      }
-    }
-  },
 }

@@ -1,5 +1,5 @@
 // COPY … TO STDOUT: gathers rows into pieces of whole lines. The socket is paused while pieces wait (backpressure).
-import { NotConnected } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import { type Channel, type ChannelConversation, type LinkError, protocolViolation } from './postgres-channel.ts'
 import { copyBytes, errorIn, letters, PostgresError, queryMessage, tooLong } from './postgres-messages.ts'
 

@@ -1,14 +1,15 @@
 // Describes the tables that a worker replicates, with the same checks as a probe, so that errors are reported before it starts.
 
-import pg from 'pg'
 import { hostInUrl } from '../../lib/host.ts'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { NotConnected, type ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import { NotConnected, type ProbeFailure } from '../../source-shapes/source-failure.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { loadServer, type Server } from './postgres-catalog.ts'
 import { type Login, openSession, type PostgresSession } from './postgres-connection.ts'
 import { type FoundCoverage, loadCoverage } from './postgres-coverage.ts'
 import { isPassingFailure, isPassingState, postgresFailure } from './postgres-failure.ts'
+import { PostgresError } from './postgres-messages.ts'
 import { checkPublication, checkReplication, checkVersion } from './postgres-replication.ts'
 import { loadMappedTables, type MappedTable } from './postgres-tables.ts'
 
@@ -57,7 +58,7 @@ export async function describeSource(
 
 /** An SQLSTATE decides first: errors of a running server are often ones that only its user can fix. */
 function isPassing(failure: ProbeFailure, error: unknown): boolean {
-  const state = error instanceof pg.DatabaseError ? error.code : undefined
+  const state = error instanceof PostgresError ? error.code : undefined
   return state === undefined ? isPassingFailure(failure, error) : isPassingState(state)
 }
 

@@ -1,9 +1,8 @@
 // File numbers (relfilenode) of tables. A rewrite of a table (TRUNCATE, VACUUM FULL, some ALTER TABLE) gives it a new file with other
 // row positions, in which older snapshots see no rows.
-import pg from 'pg'
 import { SourceChanged } from '../source.ts'
 import type { PostgresLink } from './postgres-link.ts'
-import { quotedTable, tableName } from './postgres-names.ts'
+import { escapeLiteral, quotedTable, tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
 
 /** A table or a leaf partition. */
@@ -28,7 +27,7 @@ export async function lockFiles(link: PostgresLink, tables: MappedTable[]): Prom
   )
   await link.query(`LOCK TABLE ${names.join(', ')} IN ACCESS SHARE MODE`)
   const roots = [...byId].map(
-    ([id, { mapping }]) => `(${Number(id)}::pg_catalog.oid, ${pg.escapeLiteral(quotedTable(mapping))})`,
+    ([id, { mapping }]) => `(${Number(id)}::pg_catalog.oid, ${escapeLiteral(quotedTable(mapping))})`,
   )
   const rows = await link.query(filesText(roots))
   if (rows.some(([, , , isOther]) => isOther === 't')) return undefined

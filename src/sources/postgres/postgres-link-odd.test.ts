@@ -14,7 +14,7 @@ import {
   rowOf,
 } from '../../../test/sources/postgres-links.ts'
 import { answers, message, type StandIn, signInRequest, standIn } from '../../../test/sources/postgres-servers.ts'
-import { NotConnected, type ProbeFailure } from '../source.ts'
+import { NotConnected, type ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { PostgresLink, WalStream } from './postgres-link.ts'
 
 const { signal } = new AbortController()

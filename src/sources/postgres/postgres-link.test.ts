@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { strictEgress } from '../../../test/sources/conformance.ts'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { type LinkChange, linkTo } from '../../../test/sources/postgres-links.ts'
-import { NotConnected, ProbeFailure } from '../source.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { PostgresError, type PostgresLink } from './postgres-link.ts'
 
 describe('a link to PostgreSQL', () => {

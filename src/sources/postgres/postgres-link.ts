@@ -4,12 +4,14 @@
 import type { Egress } from '../../lib/egress.ts'
 import { hostInUrl } from '../../lib/host.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import { NotConnected, type SourceContext } from '../source.ts'
-import { Channel, type ChannelConversation, type LinkError, protocolViolation } from './postgres-channel.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import type { SourceContext } from '../source.ts'
+import type { Channel } from './postgres-channel.ts'
 import { goneCheckMs, type Login, lockTimeoutMs, signIn } from './postgres-connection.ts'
 import { copyOut } from './postgres-copy.ts'
-import { isPassingFailure, postgresFailure, SettingRefused } from './postgres-failure.ts'
-import { columnCountIn, errorIn, letters, PostgresError, queryMessage, rowIn } from './postgres-messages.ts'
+import { isPassingFailure, postgresFailure } from './postgres-failure.ts'
+import { PostgresError, queryMessage, SessionError } from './postgres-messages.ts'
+import { ask } from './postgres-query.ts'
 import { type ReplicationStart, startWal, type Wal, type WalStream } from './postgres-wal.ts'
 
 export { lsnText, parseLsn } from './postgres-lsn.ts'
@@ -43,7 +45,6 @@ export interface PostgresLink {
 }
 
 const openTimeoutMs = 30_000
-const maxAnswerBytes = 32 * 1024 * 1024
 
 /** A single SELECT, which replication connections accept too. The formats are those of a probe. */
 const sessionSettings = `
@@ -83,13 +84,12 @@ export async function openLink(login: Login, context: SourceContext, options: Li
     step = next
   }
   try {
-    const { socket, stream, ended } = await signIn(login, context, { egress, signal, begin, isReplication })
+    const channel = await signIn(login, context, { egress, signal, begin, isReplication })
+    channel.removeLimits()
     begin('describe')
-    const channel = new Channel(socket, stream.release())
     const stop = (): void => channel.end(new NotConnected())
     signal.addEventListener('abort', stop, { once: true })
     void channel.closed.then(() => signal.removeEventListener('abort', stop))
-    if (ended.error) stop()
     await configure(channel)
     return linkOver(channel, isReplication)
   } catch (error) {
@@ -101,10 +101,11 @@ export async function openLink(login: Login, context: SourceContext, options: Li
 
 async function configure(channel: Channel): Promise<void> {
   try {
-    await ask(channel, sessionSettings)
+    await ask(channel, queryMessage(sessionSettings))
   } catch (error) {
     channel.end(new NotConnected())
-    throw error instanceof PostgresError && error.code === '42501' ? new SettingRefused() : error
+    if (!(error instanceof PostgresError)) throw new NotConnected()
+    throw error.code === '42501' ? new SessionError('setting refused') : error
   }
 }
 
@@ -122,7 +123,7 @@ function linkOver(channel: Channel, isReplication: boolean): PostgresLink {
     get isOpen() {
       return !channel.hasEnded
     },
-    query: (text) => ask(channel, text),
+    query: async (text) => (await ask(channel, queryMessage(text))).rows,
     copyOut: (text) => copyOut(channel, text),
     startReplication: async (start) => {
       if (!isReplication) throw new Error('the link is not for replication')
@@ -135,51 +136,5 @@ function linkOver(channel: Channel, isReplication: boolean): PostgresLink {
       if (!wal && !channel.isSilent) channel.end(new NotConnected())
       await channel.close()
     },
-  }
-}
-
-async function ask(channel: Channel, text: string): Promise<(string | null)[][]> {
-  const { promise, resolve, reject } = Promise.withResolvers<(string | null)[][]>()
-  channel.converse(answer(channel, resolve, reject), queryMessage(text))
-  return promise
-}
-
-function answer(
-  channel: Channel,
-  resolve: (rows: (string | null)[][]) => void,
-  reject: (error: LinkError) => void,
-): ChannelConversation {
-  let rows: (string | null)[][] = []
-  let columnCount: number | undefined
-  let isComplete = false
-  let serverError: PostgresError | undefined
-  let receivedBytes = 0
-  const finish = (): void => {
-    channel.endConversation()
-    if (serverError) reject(serverError)
-    else resolve(rows)
-  }
-  return {
-    receive(letter, bytes, start, end) {
-      receivedBytes += end - start
-      if (receivedBytes > maxAnswerBytes) protocolViolation()
-      if (letter === letters.ready && (isComplete || serverError)) finish()
-      else if (serverError) protocolViolation()
-      else if (letter === letters.error) serverError = errorIn(bytes, start, end)
-      else if (letter === letters.rowDescription) {
-        columnCount = columnCountIn(bytes, start, end)
-        rows = []
-        isComplete = false
-      } else if (letter === letters.dataRow && columnCount !== undefined) {
-        rows.push(rowIn(bytes, start, end, columnCount))
-      } else if (letter === letters.commandComplete || letter === letters.emptyQuery) {
-        columnCount = undefined
-        isComplete = true
-      } else protocolViolation()
-    },
-    admit(letter, sizeBytes) {
-      if (letter !== letters.dataRow || sizeBytes + receivedBytes > maxAnswerBytes) protocolViolation()
-    },
-    end: (error) => reject(serverError ?? error),
   }
 }

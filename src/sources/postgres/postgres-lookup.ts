@@ -1,8 +1,7 @@
 // Reads current values of single rows by key.
-import pg from 'pg'
 import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { PostgresLink } from './postgres-link.ts'
-import { quotedTable } from './postgres-names.ts'
+import { escapeIdentifier, escapeLiteral, quotedTable } from './postgres-names.ts'
 
 export interface RowsToFind {
   keyColumns: string[]
@@ -17,8 +16,8 @@ export function lookUp(
   mapping: TableMapping,
   { keyColumns, keys, columns }: RowsToFind,
 ): AsyncIterable<Buffer> {
-  const names = keyColumns.map((name) => pg.escapeIdentifier(name)).join(', ')
-  const selected = [...keyColumns, ...columns].map((name) => pg.escapeIdentifier(name)).join(', ')
+  const names = keyColumns.map((name) => escapeIdentifier(name)).join(', ')
+  const selected = [...keyColumns, ...columns].map((name) => escapeIdentifier(name)).join(', ')
   const tuples = keys.map((key) => `(${key.map(literal).join(', ')})`).join(', ')
   // COPY, because values are large and a query result would be in memory as a whole.
   return link.copyOut(
@@ -27,5 +26,5 @@ export function lookUp(
 }
 
 function literal(value: string | null): string {
-  return value === null ? 'NULL' : pg.escapeLiteral(value)
+  return value === null ? 'NULL' : escapeLiteral(value)
 }

@@ -1,13 +1,14 @@
 // Short connections to the PostgreSQL of a pipe, beside those of its worker: measure the WAL retained by its slot, and remove slot and
 // publication. A slot that is in use is not removed.
-import pg from 'pg'
 import { hostInUrl } from '../../lib/host.ts'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import { NotConnected, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
-import { NotConnected, ProbeFailure, type SourceAccess, type SourceContext } from '../source.ts'
+import type { SourceAccess, SourceContext } from '../source.ts'
 import { loginOf } from './postgres-connection.ts'
 import { postgresFailure } from './postgres-failure.ts'
 import { openLink, PostgresError, type PostgresLink } from './postgres-link.ts'
+import { escapeIdentifier, escapeLiteral } from './postgres-names.ts'
 
 export interface MaintenanceTarget {
   source: Pick<PostgresSource, 'host' | 'port' | 'database'>
@@ -50,11 +51,11 @@ export async function removeOwnObjects(
     if (own.slot !== undefined) {
       await link.query(
         `SELECT pg_catalog.pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots
-         WHERE slot_name = ${pg.escapeLiteral(own.slot)}`,
+         WHERE slot_name = ${escapeLiteral(own.slot)}`,
       )
     }
     if (own.publication !== undefined) {
-      await link.query(`DROP PUBLICATION IF EXISTS ${pg.escapeIdentifier(own.publication)}`)
+      await link.query(`DROP PUBLICATION IF EXISTS ${escapeIdentifier(own.publication)}`)
     }
   })
 }
@@ -62,8 +63,8 @@ export async function removeOwnObjects(
 /** The same as SQL for users. */
 export function removalStatements({ slot, publication }: OwnObjects): string {
   const statements = [
-    slot === undefined ? [] : `SELECT pg_drop_replication_slot(${pg.escapeLiteral(slot)})`,
-    publication === undefined ? [] : `DROP PUBLICATION IF EXISTS ${pg.escapeIdentifier(publication)}`,
+    slot === undefined ? [] : `SELECT pg_drop_replication_slot(${escapeLiteral(slot)})`,
+    publication === undefined ? [] : `DROP PUBLICATION IF EXISTS ${escapeIdentifier(publication)}`,
   ]
   return statements.flat().join('; ')
 }
@@ -80,7 +81,7 @@ export async function findRetained(
          CASE WHEN pg_catalog.pg_is_in_recovery() THEN pg_catalog.pg_last_wal_replay_lsn()
            ELSE pg_catalog.pg_current_wal_lsn() END, slot.restart_lsn),
          to_jsonb(slot) ->> 'wal_status', to_jsonb(slot) ->> 'safe_wal_size'
-       FROM pg_catalog.pg_replication_slots slot WHERE slot.slot_name = ${pg.escapeLiteral(slot)}`,
+       FROM pg_catalog.pg_replication_slots slot WHERE slot.slot_name = ${escapeLiteral(slot)}`,
     ),
   )
   const [retained, status, safe] = found ?? []

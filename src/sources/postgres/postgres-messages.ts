@@ -1,6 +1,37 @@
 // Splits, reads and builds messages of the PostgreSQL protocol. The server is not trusted: every length is checked, and invalid
-// messages throw NotConnected.
-import { NotConnected } from '../source.ts'
+// messages throw a SessionError.
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+
+/** Each has a text in postgres-failure.ts. */
+type SessionFailure =
+  /** The server closed the connection. */
+  | 'broken'
+  | 'not postgres'
+  /** More than a probe can have requested. */
+  | 'too much'
+  /** The server requires an authentication method other than a password. */
+  | 'other sign-in'
+  /** The server violates SCRAM-SHA-256, or does not offer it. */
+  | 'other scram'
+  /** The server asks for a password in a form that reveals it, and the password was sent for another server. */
+  | 'password kept'
+  /** The server answers the SSLRequest with an error. */
+  | 'error at start'
+  /** The server has no TLS and the operator requires it. */
+  | 'no tls'
+  | 'no login'
+  /** The user may not run the SET commands of the session. */
+  | 'setting refused'
+
+/** The connection cannot be opened or continued. */
+export class SessionError extends NotConnected {
+  readonly failure: SessionFailure
+
+  constructor(failure: SessionFailure) {
+    super()
+    this.failure = failure
+  }
+}
 
 /** An error of the server, without its message. */
 export class PostgresError extends Error {
@@ -19,6 +50,8 @@ export const tooLong = '54000'
 
 /** First byte of a message of the server. */
 export const letters = {
+  authentication: 0x52,
+  bindComplete: 0x32,
   commandComplete: 0x43,
   copyBoth: 0x57,
   copyData: 0x64,
@@ -27,9 +60,12 @@ export const letters = {
   dataRow: 0x44,
   emptyQuery: 0x49,
   error: 0x45,
+  keyData: 0x4b,
+  noData: 0x6e,
   notice: 0x4e,
   notification: 0x41,
   parameter: 0x53,
+  parseComplete: 0x31,
   ready: 0x5a,
   rowDescription: 0x54,
 } as const
@@ -90,7 +126,7 @@ export class MessageCutter {
   /** Size of a message with its header. */
   #sizeAt(bytes: Buffer, at: number): number {
     const sizeBytes = uint32At(bytes, at + 1) + 1
-    if (sizeBytes < headerBytes) throw new NotConnected()
+    if (sizeBytes < headerBytes) throw new SessionError('not postgres')
     if (sizeBytes > longBytes) this.#conversation.admit(bytes[at]!, sizeBytes)
     return sizeBytes
   }
@@ -125,44 +161,100 @@ export function uint32At(bytes: Buffer, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
 }
 
-/** Reads the SQLSTATE of an ErrorResponse: fields of a letter and a zero-terminated text, ended by a zero byte. */
-export function errorIn(bytes: Buffer, start: number, end: number): PostgresError {
+/** The SQLSTATE of an ErrorResponse or a notice: fields of a letter and a zero-terminated text, ended by a zero byte. */
+export function sqlStateIn(bytes: Buffer, start: number, end: number): string {
   let code = ''
   let field = start
   while (field < end && bytes[field] !== 0) {
     const fieldEnd = bytes.indexOf(0, field + 1)
-    if (fieldEnd < 0 || fieldEnd >= end) throw new NotConnected()
+    if (fieldEnd < 0 || fieldEnd >= end) throw new SessionError('not postgres')
     if (bytes[field] === 0x43) code = bytes.toString('latin1', field + 1, fieldEnd)
     field = fieldEnd + 1
   }
-  if (field >= end || !/^[0-9A-Z]{5}$/.test(code)) throw new NotConnected()
+  if (field >= end) throw new SessionError('not postgres')
+  return code
+}
+
+export function errorIn(bytes: Buffer, start: number, end: number): PostgresError {
+  const code = sqlStateIn(bytes, start, end)
+  if (!/^[0-9A-Z]{5}$/.test(code)) throw new SessionError('not postgres')
   return new PostgresError(code)
 }
 
 /** For a RowDescription or DataRow. */
 export function columnCountIn(bytes: Buffer, start: number, end: number): number {
-  if (end - start < 2) throw new NotConnected()
+  if (end - start < 2) throw new SessionError('not postgres')
   return bytes.readUInt16BE(start)
 }
 
 export function rowIn(bytes: Buffer, start: number, end: number, columnCount: number): (string | null)[] {
-  if (columnCountIn(bytes, start, end) !== columnCount) throw new NotConnected()
+  if (columnCountIn(bytes, start, end) !== columnCount) throw new SessionError('not postgres')
   const row: (string | null)[] = []
   let at = start + 2
   for (let column = 0; column < columnCount; column++) {
-    if (end - at < 4) throw new NotConnected()
+    if (end - at < 4) throw new SessionError('not postgres')
     const lengthBytes = bytes.readInt32BE(at)
     at += 4
-    if (lengthBytes < -1 || lengthBytes > end - at) throw new NotConnected()
+    if (lengthBytes < -1 || lengthBytes > end - at) throw new SessionError('not postgres')
     row.push(lengthBytes < 0 ? null : bytes.toString('utf8', at, at + lengthBytes))
     at += Math.max(0, lengthBytes)
   }
-  if (at !== end) throw new NotConnected()
+  if (at !== end) throw new SessionError('not postgres')
   return row
+}
+
+export interface Column {
+  name: string
+  /** OID of its type. */
+  typeId: number
+}
+
+/** Columns of a RowDescription without its header. */
+export function columnsIn(description: Buffer): Column[] {
+  const columns: Column[] = []
+  let at = 2
+  for (let left = columnCountIn(description, 0, description.length); left > 0; left--) {
+    const end = description.indexOf(0, at)
+    if (end < 0 || description.length - end < 19) throw new SessionError('not postgres')
+    columns.push({ name: description.toString('utf8', at, end), typeId: description.readUInt32BE(end + 7) })
+    at = end + 19
+  }
+  return columns
+}
+
+/** The first message, with the parameters of the session. */
+export function startupMessage(parameters: Record<string, string>): Buffer {
+  const texts = Object.entries(parameters).map(([name, value]) => `${name}\0${value}\0`)
+  const body = Buffer.from(`\0\x03\0\0${texts.join('')}\0`)
+  return Buffer.concat([int32(body.length + 4), body])
+}
+
+/** PasswordMessage, SASLInitialResponse or SASLResponse. */
+export function passwordMessage(...parts: (string | Buffer)[]): Buffer {
+  return messageOf('p', Buffer.concat(parts.map((part) => Buffer.from(part))))
 }
 
 export function queryMessage(text: string): Buffer {
   return messageOf('Q', Buffer.from(`${text}\0`))
+}
+
+/** Parse, Bind, Describe, Execute and Sync: a statement with parameters in text format. */
+export function boundQueryMessages(text: string, values: string[]): Buffer {
+  const parameters = values.flatMap((value) => [int32(Buffer.byteLength(value)), Buffer.from(value)])
+  const count = int32(values.length).subarray(2)
+  return Buffer.concat([
+    messageOf('P', Buffer.from(`\0${text}\0\0\0`)),
+    messageOf('B', Buffer.concat([Buffer.alloc(4), count, ...parameters, Buffer.alloc(2)])),
+    messageOf('D', Buffer.from('P\0')),
+    messageOf('E', Buffer.alloc(5)),
+    messageOf('S', Buffer.alloc(0)),
+  ])
+}
+
+export function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
 }
 
 export function copyDataMessage(payload: Buffer): Buffer {

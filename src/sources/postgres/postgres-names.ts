@@ -1,5 +1,4 @@
 // Names of tables for texts and for SQL statements.
-import pg from 'pg'
 
 interface TableName {
   sourceSchemaName: string
@@ -7,6 +6,17 @@ interface TableName {
 }
 
 const mostNames = 5
+
+/** As an SQL identifier. */
+export function escapeIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+/** As an SQL literal, whatever standard_conforming_strings is. */
+export function escapeLiteral(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
+  return text.includes('\\') ? ` E${quoted}` : quoted
+}
 
 /** `a, b and 7 more` */
 export function listed(names: string[]): string {
@@ -24,7 +34,7 @@ export function plainName(name: string): string {
 }
 
 export const quotedTable = ({ sourceSchemaName, sourceTable }: TableName): string =>
-  `${pg.escapeIdentifier(sourceSchemaName)}.${pg.escapeIdentifier(sourceTable)}`
+  `${escapeIdentifier(sourceSchemaName)}.${escapeIdentifier(sourceTable)}`
 
 /** For the user to run. The name has only lowercase letters, digits and `_`. */
 export const createSlotStatement = (slot: string): string =>

@@ -1,10 +1,9 @@
 // Creates the publication of a pipe, and repairs it when it was changed.
-import pg from 'pg'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
 import type { TableMapping } from '../../source-shapes/table-mappings.ts'
 import type { DescribedSource } from './postgres-describe.ts'
 import type { PostgresLink } from './postgres-link.ts'
-import { quotedTable } from './postgres-names.ts'
+import { escapeIdentifier, escapeLiteral, quotedTable } from './postgres-names.ts'
 
 type Named = Pick<TableMapping, 'sourceSchemaName' | 'sourceTable'>
 
@@ -21,7 +20,7 @@ export async function ensurePublication(
   ownName: string,
 ): Promise<'unchanged' | 'changed' | 'created'> {
   if (settings.publicationName !== undefined) return 'unchanged'
-  const name = pg.escapeIdentifier(ownName)
+  const name = escapeIdentifier(ownName)
   const options = [allOperations, ...(server.version >= firstViaRoot ? ['publish_via_partition_root = true'] : [])]
   const desired = tables.map(({ mapping }) => mapping)
   const found = await findOwn(link, ownName)
@@ -38,7 +37,7 @@ export async function ensurePublication(
   const isViaRoot = found.isViaRoot || server.version < firstViaRoot
   const statements = [
     found.hasAllOperations && isViaRoot ? [] : `SET (${options.join(', ')})`,
-    schemas.length > 0 ? `DROP TABLES IN SCHEMA ${schemas.map((one) => pg.escapeIdentifier(one)).join(', ')}` : [],
+    schemas.length > 0 ? `DROP TABLES IN SCHEMA ${schemas.map((one) => escapeIdentifier(one)).join(', ')}` : [],
     removed.length > 0 ? `DROP TABLE ${listTables(removed)}` : [],
     added.length > 0 ? `ADD TABLE ${listTables(added)}` : [],
   ].flat()
@@ -57,7 +56,7 @@ async function findOwn(link: PostgresLink, name: string): Promise<OwnPublication
   const [found] = await link.query(
     `SELECT puballtables, pubinsert AND pubupdate AND pubdelete AND pubtruncate,
        coalesce((to_jsonb(publication) ->> 'pubviaroot')::bool, false)
-     FROM pg_catalog.pg_publication publication WHERE pubname = ${pg.escapeLiteral(name)}`,
+     FROM pg_catalog.pg_publication publication WHERE pubname = ${escapeLiteral(name)}`,
   )
   if (!found) return undefined
   const [isOfAllTables, hasAllOperations, isViaRoot] = found.map((value) => value === 't')
@@ -73,7 +72,7 @@ async function listMembers(link: PostgresLink, publication: string): Promise<(Na
      JOIN pg_catalog.pg_publication publication ON publication.oid = member.prpubid
      JOIN pg_catalog.pg_class published ON published.oid = member.prrelid
      JOIN pg_catalog.pg_namespace schema ON schema.oid = published.relnamespace
-     WHERE publication.pubname = ${pg.escapeLiteral(publication)}`,
+     WHERE publication.pubname = ${escapeLiteral(publication)}`,
   )
   return rows.map(([sourceSchemaName, sourceTable, isRestricted]) => ({
     sourceSchemaName: sourceSchemaName ?? '',
@@ -87,7 +86,7 @@ async function listSchemas(link: PostgresLink, publication: string): Promise<str
     `SELECT schema.nspname FROM pg_catalog.pg_publication_namespace member
      JOIN pg_catalog.pg_publication publication ON publication.oid = member.pnpubid
      JOIN pg_catalog.pg_namespace schema ON schema.oid = member.pnnspid
-     WHERE publication.pubname = ${pg.escapeLiteral(publication)}`,
+     WHERE publication.pubname = ${escapeLiteral(publication)}`,
   )
   return rows.map(([name]) => name ?? '')
 }

@@ -2,10 +2,9 @@
 // row that moves during the load also comes with the change that moved it. Without CDC, ranges are primary key ranges, which stay
 // valid when an interrupted load resumes.
 import { hash } from 'node:crypto'
-import pg from 'pg'
 import type { TableFile } from './postgres-files.ts'
 import type { PostgresLink } from './postgres-link.ts'
-import { quotedTable } from './postgres-names.ts'
+import { escapeIdentifier, escapeLiteral, quotedTable } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
 
 export interface LoadPlan {
@@ -149,13 +148,13 @@ function rowsFor(leaves: Leaf[], rowsPerRange: number): number {
 }
 
 async function byKey(link: PostgresLink, { mapping, found }: MappedTable, rowsPerRange: number): Promise<Range[]> {
-  const key = found.primaryKey.map((name) => pg.escapeIdentifier(name)).join(', ')
+  const key = found.primaryKey.map((name) => escapeIdentifier(name)).join(', ')
   const from = `${found.kind === 'p' ? '' : 'ONLY '}${quotedTable(mapping)}`
   const bounds = await link.query(
     `SELECT ${key} FROM (SELECT ${key}, row_number() OVER (ORDER BY ${key}) AS penstock_number FROM ${from}) numbered
      WHERE penstock_number % ${rowsPerRange} = 0 ORDER BY ${key}`,
   )
-  const literals = bounds.map((values) => values.map((value) => pg.escapeLiteral(value ?? '')).join(', '))
+  const literals = bounds.map((values) => values.map((value) => escapeLiteral(value ?? '')).join(', '))
   const ends = [...literals.map((literal) => `(${key}) <= (${literal})`), undefined]
   return ends.map((end, index) => {
     const begin = index === 0 ? undefined : `(${key}) > (${literals[index - 1]})`

@@ -1,8 +1,8 @@
 // Checks that a server is set up for logical replication: wal_level, slots, WAL senders, role, publication.
 
-import pg from 'pg'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
-import { type FailureDetails, ProbeFailure } from '../source.ts'
+import type { FailureDetails } from '../../source-shapes/source-failure.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import {
   findPublication,
   findSlot,
@@ -12,7 +12,7 @@ import {
   type Server,
 } from './postgres-catalog.ts'
 import type { PostgresSession } from './postgres-connection.ts'
-import { createSlotStatement, listed, plainName, quotedTable, tableName } from './postgres-names.ts'
+import { createSlotStatement, escapeIdentifier, listed, plainName, quotedTable, tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
 
 const oldestVersion = 12
@@ -191,7 +191,7 @@ export async function checkPublication(
 }
 
 const alterPublication = (name: string, change: string): string =>
-  `ALTER PUBLICATION ${pg.escapeIdentifier(name)} ${change}`
+  `ALTER PUBLICATION ${escapeIdentifier(name)} ${change}`
 
 async function checkPublished(
   session: PostgresSession,

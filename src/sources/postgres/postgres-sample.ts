@@ -1,14 +1,13 @@
 // Samples of the first rows of mapped tables, of bounded size: long values are truncated, long arrays are left empty.
-import pg from 'pg'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
 import type { Row, Sample } from '../../source-shapes/probe.ts'
-import { ProbeFailure } from '../source.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { FoundColumn } from './postgres-columns.ts'
 import type { PostgresSession } from './postgres-connection.ts'
-import { plainName, quotedTable, tableName } from './postgres-names.ts'
+import { SessionError } from './postgres-messages.ts'
+import { escapeIdentifier, plainName, quotedTable, tableName } from './postgres-names.ts'
 import type { MappedTable } from './postgres-tables.ts'
 import { destinationType, hasDimensions, parseValue } from './postgres-types.ts'
-import { NotPostgres } from './postgres-wire.ts'
 
 /** Rows are read from the first tables only; columns are listed for all. */
 const mostSampledTables = 20
@@ -42,7 +41,7 @@ function rowsQuery({ mapping, columns }: MappedTable, maxRows: number, character
 }
 
 function valueExpression({ name, type }: FoundColumn, maxLength: number): string {
-  const column = pg.escapeIdentifier(name)
+  const column = escapeIdentifier(name)
   if (type.elements) {
     const list = `to_json(${column}::text[])::text`
     return `CASE WHEN ${column} IS NULL THEN NULL WHEN length(${list}) > ${maxLength} THEN '[]' ELSE ${list} END`
@@ -82,7 +81,7 @@ function parse(type: FoundColumn['type'], printed: string | null): unknown {
   try {
     return parseValue(type, type.elements && printed !== null ? JSON.parse(printed) : printed)
   } catch {
-    throw new NotPostgres()
+    throw new SessionError('not postgres')
   }
 }
 

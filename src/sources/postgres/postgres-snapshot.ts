@@ -1,6 +1,7 @@
 // An exported snapshot of the source, shared by several connections. The tables are locked against rewrites while it is held.
 import { randomBytes } from 'node:crypto'
-import { NotConnected, type SourceAccess, SourceChanged } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
+import { type SourceAccess, SourceChanged } from '../source.ts'
 import type { PostgresAccess } from './postgres-access.ts'
 import { lockFiles, type TableFiles } from './postgres-files.ts'
 import { type PostgresLink, parseLsn } from './postgres-link.ts'

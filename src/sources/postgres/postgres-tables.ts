@@ -1,12 +1,11 @@
 // Checks that the mapped tables can be replicated. The first kind of error is reported, with all tables that have it.
-import pg from 'pg'
 import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
+import { type FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
 import type { TableMapping } from '../../source-shapes/table-mappings.ts'
-import { type FailureCode, ProbeFailure } from '../source.ts'
 import { type FoundTable, findTables, listNamesakes } from './postgres-catalog.ts'
 import { type FoundColumn, listColumns } from './postgres-columns.ts'
 import type { PostgresSession } from './postgres-connection.ts'
-import { listed, plainName, quotedTable, tableName } from './postgres-names.ts'
+import { escapeIdentifier, listed, plainName, quotedTable, tableName } from './postgres-names.ts'
 
 export interface MappedTable {
   /** Index in `tableMappings`. */
@@ -166,7 +165,7 @@ const complaints: Complaint<MappedTable>[] = [
     of: nameIf(({ found }) => !found.maySeeSchema),
     reason: (names) => `the user may not look into the schema of ${names}`,
     remedy: (tables) => {
-      const schemas = new Set(tables.map(({ mapping }) => pg.escapeIdentifier(mapping.sourceSchemaName)))
+      const schemas = new Set(tables.map(({ mapping }) => escapeIdentifier(mapping.sourceSchemaName)))
       return `have its owner run GRANT USAGE ON SCHEMA ${listed([...schemas])} TO the user of this source`
     },
     field: 'sourceSchemaName',

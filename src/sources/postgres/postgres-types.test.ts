@@ -250,6 +250,6 @@ describe('types with invalid catalog entries', () => {
       queryTexts: () => assert.fail('nothing is read'),
       close: async () => undefined,
     }
-    await assert.rejects(listColumns(session, ['1']), { name: 'NotPostgres' })
+    await assert.rejects(listColumns(session, ['1']), { failure: 'not postgres' })
   })
 })

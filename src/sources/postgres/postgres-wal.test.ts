@@ -6,7 +6,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type EmbeddedPostgres, startEmbedded } from '../../../test/sources/postgres-embedded.ts'
 import { type LinkChange, linkTo } from '../../../test/sources/postgres-links.ts'
-import { NotConnected } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import { lsnText, type PostgresLink, parseLsn, type WalStream } from './postgres-link.ts'
 
 /** Names that need correct quoting. */

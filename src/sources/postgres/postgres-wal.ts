@@ -1,6 +1,6 @@
 // WAL stream of logical replication. The acknowledged LSN is sent periodically, also while nobody reads; no other LSN is ever
 // acknowledged.
-import { NotConnected } from '../source.ts'
+import { NotConnected } from '../../source-shapes/source-failure.ts'
 import { type Channel, type ChannelConversation, type LinkError, protocolViolation } from './postgres-channel.ts'
 import { lsnText } from './postgres-lsn.ts'
 import {

@@ -1,21 +1,6 @@
 // Parses answers of a schema registry to requests for a schema, by id or by subject and version.
+import type { SchemaReference, SchemaType } from '../../formats/decode/registered-schema.ts'
 import { isObject } from '../../lib/merge-patch.ts'
-
-type SchemaType = 'AVRO' | 'PROTOBUF' | 'JSON'
-
-interface SchemaReference {
-  /** Full name of an Avro type, or import path of Protobuf. */
-  name: string
-  subject: string
-  version: number
-}
-
-export interface RegisteredSchema {
-  type: SchemaType
-  schema: string
-  /** Direct and indirect references; a schema comes after its references. */
-  references: (SchemaReference & { schema: string })[]
-}
 
 export interface SchemaAnswer {
   type: SchemaType

@@ -1,7 +1,7 @@
 // Failures of a schema registry.
 import type { EgressError } from '../../lib/egress.ts'
+import { ProbeFailure } from '../../source-shapes/source-failure.ts'
 import { egressFailure, failureTable } from '../failure.ts'
-import { ProbeFailure } from '../source.ts'
 import { errorCodeOf } from './schema-answer.ts'
 
 /** `registry`: such as `the schema registry at https://host`. */
@@ -43,7 +43,7 @@ export const registryFailure = failureTable('decode', 'schemaRegistry.url', {
   ],
   tooManyReferences: [
     'source_failed',
-    'schema {id} refers to more schemas than can be loaded from {registry}',
+    '{what} refers to more schemas than can be loaded from {registry}',
     'use a schema with fewer references',
   ],
   unreadableAuthority: [

@@ -9,7 +9,8 @@ import {
   type SchemaRegistryServer,
   startSchemaRegistry,
 } from '../../../test/sources/schema-registry-server.ts'
-import type { FailureCode, Source } from '../source.ts'
+import type { FailureCode } from '../../source-shapes/source-failure.ts'
+import type { Source } from '../source.ts'
 import { makeSchemaRegistry, type SchemaRegistryAddress } from './schema-registry.ts'
 
 const login = { username: 'registry-user', password: 'registry-password' }

@@ -2,15 +2,16 @@
 // `egress.request` follows no redirects.
 
 import { X509Certificate } from 'node:crypto'
+import type { RegisteredSchema, SchemaRegistry } from '../../formats/decode/registered-schema.ts'
 import { type Egress, EgressError } from '../../lib/egress.ts'
 import { trustWith } from '../../lib/egress-tls.ts'
 import { hostInUrl, hostOfUrl } from '../../lib/host.ts'
 import { withoutTrailingSlashes } from '../../lib/url-path.ts'
+import type { KafkaSource } from '../../source-shapes/kafka-source.ts'
+import type { SourceSecrets } from '../../source-shapes/source-kind.ts'
 import type { SourceAccess, SourceContext } from '../source.ts'
-import { type RegisteredSchema, type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
+import { type SchemaAnswer, schemaOfAnswer } from './schema-answer.ts'
 import { answerFailure, registryFailure, unreachedFailure } from './schema-registry-failure.ts'
-
-export type { RegisteredSchema } from './schema-answer.ts'
 
 export interface SchemaRegistryAddress {
   url: string
@@ -19,12 +20,18 @@ export interface SchemaRegistryAddress {
   caCertificate?: string | undefined
 }
 
-export interface SchemaRegistry {
-  /** `namedBy`: what refers to the schema, for the reason of a failure, such as `record 2`. Rejects with a ProbeFailure. */
-  loadSchema(id: number, namedBy?: string): Promise<RegisteredSchema>
-}
-
 export type RegistryOptions = SourceAccess & Pick<SourceContext, 'caCertificates' | 'allowPlaintext'>
+
+/** Undefined when the source has no schema registry. */
+export function registryOfSource(
+  { schemaRegistry }: Pick<KafkaSource, 'schemaRegistry'>,
+  secrets: SourceSecrets,
+  options: RegistryOptions,
+): SchemaRegistry | undefined {
+  if (!schemaRegistry) return undefined
+  const { url, caCertificate, authentication } = schemaRegistry
+  return makeSchemaRegistry({ url, caCertificate, credentials: authentication && secrets.schemaRegistry }, options)
+}
 
 const maxSchemas = 100
 const maxReferences = 100
@@ -132,7 +139,7 @@ function basic({ username = '', password = '' }: { username?: string; password?:
 async function loadWithReferences(ask: Ask, id: number, namedBy: string): Promise<RegisteredSchema> {
   const what = `${namedBy} names schema ${id}`
   const { type, schema, references } = await ask.schemaAt(`/schemas/ids/${id}`, what)
-  const tooMany = registryFailure('tooManyReferences', { registry: ask.registry, id })
+  const tooMany = (): Error => registryFailure('tooManyReferences', { registry: ask.registry, what: `schema ${id}` })
   const loaded: RegisteredSchema['references'] = []
   const seen = new Set<string>()
   let textLength = schema.length
@@ -141,11 +148,11 @@ async function loadWithReferences(ask: Ask, id: number, namedBy: string): Promis
       // The first reference of a name is used, as in Confluent's clients.
       if (seen.has(name)) continue
       seen.add(name)
-      if (depth > maxReferenceDepth || seen.size > maxReferences) throw tooMany
+      if (depth > maxReferenceDepth || seen.size > maxReferences) throw tooMany()
       const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
       const answer = await ask.schemaAt(path, `schema ${id} refers to version ${version} of another subject`)
       textLength += answer.schema.length
-      if (textLength > maxTextLength) throw tooMany
+      if (textLength > maxTextLength) throw tooMany()
       await load(answer.references, depth + 1)
       loaded.push({ name, subject, version, schema: answer.schema })
     }

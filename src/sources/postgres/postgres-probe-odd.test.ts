@@ -14,7 +14,7 @@ import {
 } from '../../../test/sources/postgres-servers.ts'
 import { secrets, sourceOf } from '../../../test/sources/postgres-world.ts'
 import type { ProbeStep } from '../../source-shapes/probe.ts'
-import type { FailureCode, ProbeFailure } from '../source.ts'
+import type { FailureCode, ProbeFailure } from '../../source-shapes/source-failure.ts'
 
 describe('a server that is not PostgreSQL', () => {
   let certificates: Certificates
