@@ -18,42 +18,44 @@ export function FieldTable({
   isChanged?: (name: string) => boolean
 }) {
   return (
-    <Table verticalSpacing="sm" className="field-table">
-      <Table.Caption className="visually-hidden">{caption}</Table.Caption>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th scope="col">Name and meaning</Table.Th>
-          <Table.Th scope="col" w={250}>
-            Value
-          </Table.Th>
-          <Table.Th scope="col" w={170}>
-            Default
-          </Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {Object.entries(fields).map(([name, field]) => (
-          <Table.Tr key={name} className={isChanged(name) ? 'changed-row' : undefined}>
-            <Table.Th scope="row" fw={400}>
-              <Text size="sm" fw={600}>
-                {field.label}
-              </Text>
-              <Text size="sm" c="dimmed">
-                {field.about}
-              </Text>
-              <Code fz="xs">{name}</Code>
+    <div className="field-table-box">
+      <Table verticalSpacing="sm" className="field-table">
+        <Table.Caption className="visually-hidden">{caption}</Table.Caption>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col">Name and meaning</Table.Th>
+            <Table.Th scope="col" w={250}>
+              Value
             </Table.Th>
-            <Table.Td>{cell(name, field)}</Table.Td>
-            <Table.Td>
-              <Text size="sm" c="dimmed">
-                <span className="field-table-label">Default: </span>
-                {textOf(field.default, field)}
-              </Text>
-            </Table.Td>
+            <Table.Th scope="col" w={170}>
+              Default
+            </Table.Th>
           </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
+        </Table.Thead>
+        <Table.Tbody>
+          {Object.entries(fields).map(([name, field]) => (
+            <Table.Tr key={name} className={isChanged(name) ? 'changed-row' : undefined}>
+              <Table.Th scope="row" fw={400}>
+                <Text size="sm" fw={600}>
+                  {field.label}
+                </Text>
+                <Text size="sm" c="dimmed">
+                  {field.about}
+                </Text>
+                <Code fz="xs">{name}</Code>
+              </Table.Th>
+              <Table.Td>{cell(name, field)}</Table.Td>
+              <Table.Td>
+                <Text size="sm" c="dimmed">
+                  <span className="field-table-label">Default: </span>
+                  {textOf(field.default, field)}
+                </Text>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
   )
 }
 

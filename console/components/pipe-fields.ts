@@ -1,4 +1,5 @@
 // Labels and explanations of pipe kinds, states and fields, shared by pages and forms.
+import { type FieldRules, pipeFieldRules } from '../../src/client/fields.ts'
 import type {
   KafkaSource,
   KinesisSource,
@@ -63,6 +64,11 @@ export const stateNames = Object.keys(stateMeanings) as PipeState[]
 export interface FieldText {
   label: string
   about?: string
+}
+
+/** Rules of the API for a field, by pointer. */
+export function rulesOf(pointer: string): FieldRules {
+  return (pipeFieldRules as Record<string, FieldRules>)[pointer] ?? {}
 }
 
 /** Labels of values; unknown values are shown unchanged. */
@@ -233,133 +239,104 @@ export interface SwitchField extends FieldText {
   default: boolean
 }
 
-/** Defaults and bounds of the API: pipe-fields.test.ts compares them with its schemas. */
-export const settingFields = {
+interface SettingText extends FieldText {
+  about: string
+  unit?: Unit
+}
+
+/** Adds the bounds and defaults of the API. */
+function withRules<Name extends string>(
+  group: 'settings' | 'scaling',
+  texts: Record<Name, SettingText>,
+): Record<Name, NumberField | SwitchField> {
+  const fields = Object.entries<SettingText>(texts).map(([name, text]) => [
+    name,
+    { ...text, ...rulesOf(`${group}/${name}`) },
+  ])
+  return Object.fromEntries(fields)
+}
+
+export const settingFields = withRules<keyof PipeSettings>('settings', {
   streaming_max_insert_wait_ms: {
     label: 'Longest wait before an insert',
     about: 'Rows are inserted after this time at the latest.',
-    default: 5_000,
-    minimum: 500,
-    maximum: 60_000,
     unit: 'ms',
   },
   object_storage_concurrency: {
     label: 'Files at the same time',
     about: 'Files that are loaded at the same time.',
-    default: 1,
-    minimum: 1,
-    maximum: 35,
     unit: 'files',
   },
   object_storage_max_file_count: {
     label: 'Most files in one insert',
     about: 'An insert is sent when it holds this many files.',
-    default: 100,
-    minimum: 1,
-    maximum: 10_000,
     unit: 'files',
   },
   object_storage_max_insert_bytes: {
     label: 'Most bytes in one insert',
     about: 'An insert is sent when it holds this many bytes.',
-    default: 10_737_418_240,
-    minimum: 10_485_760,
-    maximum: 53_687_091_200,
     unit: 'bytes',
   },
   object_storage_polling_interval_ms: {
     label: 'Polling interval',
     about: 'Time between two listings of new files, when there is no queue.',
-    default: 30_000,
-    minimum: 100,
-    maximum: 3_600_000,
     unit: 'ms',
   },
   object_storage_use_cluster_function: {
     label: 'Read with all replicas',
     about: 'Distribute the files over all replicas of the pipe; otherwise one replica loads them all.',
-    default: true,
   },
   engine_max_download_threads: {
     label: 'Download threads',
     about: 'Threads of the engine that download data.',
-    default: 4,
-    minimum: 0,
-    maximum: 32,
     unit: 'threads',
   },
   engine_max_insert_threads: {
     label: 'Insert threads',
     about: 'Threads of the engine that execute an insert.',
-    default: 1,
-    minimum: 0,
-    maximum: 16,
     unit: 'threads',
   },
   engine_max_threads: {
     label: 'Query threads',
     about: 'Threads of the engine that process a query. With 0 the engine decides.',
-    default: 0,
-    minimum: 0,
-    maximum: 64,
     unit: 'threads',
   },
   engine_min_insert_block_size_bytes: {
     label: 'Smallest insert block',
     about: 'Smaller blocks are joined up to this size.',
-    default: 1_073_741_824,
-    minimum: 0,
-    maximum: 10_737_418_240,
     unit: 'bytes',
   },
   engine_parallel_distributed_insert_select: {
     label: 'Distributed inserts',
     about: 'How an insert from a select is spread over the shards: 0, 1 or 2, as the engine numbers it.',
-    default: 2,
-    minimum: 0,
-    maximum: 2,
   },
   engine_parallel_view_processing: {
     label: 'Parallel views',
     about: 'Push to attached materialized views at the same time.',
-    default: false,
   },
-} satisfies Record<keyof PipeSettings, NumberField | SwitchField>
+})
 
-export const scalingFields = {
+export const scalingFields = withRules<keyof PipeScaling>('scaling', {
   replicas: {
     label: 'Replicas',
     about: 'Copies of the pipe that share the work.',
-    default: 1,
-    minimum: 1,
-    maximum: 40,
     unit: 'replicas',
   },
   replicaCpuMillicores: {
     label: 'CPU of each replica',
     about: 'A weight: pipes of a busy runner share its CPU in this proportion.',
-    default: 125,
-    minimum: 125,
-    maximum: 2_000,
     unit: 'millicores',
   },
   replicaMemoryGb: {
     label: 'Memory of each replica',
     about: 'In gigabytes. Bounds how much is read ahead; more than 0.9 changes nothing.',
-    default: 0.5,
-    minimum: 0.5,
-    maximum: 8,
     unit: 'GB',
-    isFractional: true,
   },
   concurrency: {
     label: 'Concurrency',
     about: 'Parts of the work that are done at the same time. With 0 Penstock decides.',
-    default: 0,
-    minimum: 0,
-    maximum: 34,
   },
-} satisfies Record<keyof PipeScaling, NumberField>
+})
 
 export const choiceTexts = {
   kafkaType: {

@@ -5,7 +5,8 @@ import type { ApiCall } from '../api/client.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { DiffTable } from '../components/diff.tsx'
 import { Outdated } from '../components/outdated.tsx'
-import { changesOf, jsonText, shownPatch } from '../components/pipe-form/patch-changes.ts'
+import { withoutSecrets } from '../components/pipe-form/body.ts'
+import { changesOf, jsonText } from '../components/pipe-form/patch-changes.ts'
 import { ProblemNotice } from '../components/problem-notice.tsx'
 import { CheckFirstSwitch } from '../components/source-check/check-first-switch.tsx'
 import { FailureNotice } from '../components/source-check/failure-notice.tsx'
@@ -49,7 +50,7 @@ export function ChangePane(props: ChangePaneProps) {
                 A merge patch: only these fields, the others stay as they are.
               </Text>
               <Code block className="wrapping-code">
-                {jsonText(shownPatch(patch))}
+                {jsonText(withoutSecrets(patch, 'changed'))}
               </Code>
             </Stack>
           </Stack>

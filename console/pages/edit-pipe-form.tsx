@@ -1,6 +1,6 @@
 // Form to change a pipe. The input is kept separate from the pipe, shown as the exact patch, and sent with the version that it
 // is based on.
-import { Alert, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Stack, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
@@ -12,58 +12,43 @@ import { pipeQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
 import { useSourceCheck } from '../api/source-check.ts'
 import { LeaveQuestion } from '../components/leave-question.tsx'
-import { kindOf, settingFields } from '../components/pipe-fields.ts'
-import { columnsPath } from '../components/pipe-form/columns-editor.tsx'
-import { fieldMappingsPath } from '../components/pipe-form/field-mappings-editor.tsx'
-import { errorOf, type FormError, pointersBelow } from '../components/pipe-form/form-error.ts'
-import { patchOf, withCheck } from '../components/pipe-form/patch.ts'
+import { patchOf, withCheck } from '../components/pipe-form/body.ts'
+import { DestinationSections } from '../components/pipe-form/destination-sections.tsx'
+import { FieldInput, type FormProps } from '../components/pipe-form/field-input.tsx'
+import { SourceSections } from '../components/pipe-form/field-section.tsx'
+import { pointersBelow } from '../components/pipe-form/form-error.ts'
+import { nameField, shownFields, withValues } from '../components/pipe-form/form-fields.ts'
 import { changesOf } from '../components/pipe-form/patch-changes.ts'
-import { hasTypedSecrets, missingFields, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
+import { PipeCheck } from '../components/pipe-form/pipe-check.tsx'
+import { draftOf, hasTypedSecrets, type Values } from '../components/pipe-form/pipe-draft.ts'
+import { SettingsSections } from '../components/pipe-form/settings-sections.tsx'
 import { questionOfPipe } from '../components/pipe-form/source-question.ts'
+import { emptiedFields } from '../components/pipe-form/steps.ts'
 import { hasFailed } from '../components/pipe-state.ts'
 import { Section } from '../components/section.tsx'
 import { fieldMarks } from '../components/source-check/source-failure.ts'
 import { ChangePane } from './edit-pipe-change-pane.tsx'
-import { EditPipeCheck } from './edit-pipe-check.tsx'
-import { EditPipeDestination } from './edit-pipe-destination.tsx'
-import { EditPipeSettings } from './edit-pipe-settings.tsx'
-import { EditPipeSource } from './edit-pipe-source.tsx'
-
-/** Props of every part of the form. */
-export interface PipePart {
-  pipe: Pipe
-  draft: PipeDraft
-  /** Applies changed fields. */
-  edit: (change: Partial<PipeDraft>) => void
-  error: FormError
-}
-
-const missingTexts = {
-  name: 'The pipe needs a name',
-  host: 'The host is needed',
-  port: 'The port is needed',
-  database: 'The database is needed',
-}
 
 export function EditPipeForm({ organizationId, live }: { organizationId: string; live: Answer<Pipe> }) {
   const isAdmin = useIsAdmin(organizationId)
   const queries = useQueryClient()
   const navigate = useNavigate()
-  const [draft, setDraft] = useState<PipeDraft>({})
+  const [values, setValues] = useState<Values>({})
   // The version that the draft is based on. Follows refetches while nothing is typed, then stays.
   const [base, setBase] = useState(live)
   const [bothChanged, setBothChanged] = useState<string[]>([])
   const isSaved = useRef(false)
-  const form = useRef<HTMLFormElement>(null)
+  const formElement = useRef<HTMLFormElement>(null)
   // Undefined: checked if the source changes.
   const [isCheckChosen, setCheckChosen] = useState<boolean>()
   const pipe = base.result
-  const changes = patchOf(pipe, draft)
+  const draft = draftOf(pipe, values)
+  const changes = patchOf(draft)
   const isChecked = isCheckChosen ?? changes?.source !== undefined
   const patch = changes && isChecked ? withCheck(changes) : changes
   const isChanged = patch !== undefined || hasTypedSecrets(draft)
   // Also true for input that is not in the patch: a cleared number, a trailing space.
-  const isTyped = Object.keys(draft).length > 0
+  const isTyped = Object.keys(values).length > 0
   if (base.etag !== live.etag && !isTyped) setBase(live)
   const params = { organizationId, serviceId: pipe.serviceId, pipeId: pipe.id }
   const openPipe = () => navigate({ to: '/o/$organizationId/services/$serviceId/pipes/$pipeId', params: { ...params } })
@@ -87,7 +72,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
   })
   // Once per response, not again when a field is corrected.
   useEffect(() => {
-    if (change.error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+    if (change.error) formElement.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
   }, [change.error])
   const isOutdated =
     error?.code === 'version_mismatch' || (isTyped && live.etag !== base.etag && !isSaved.current && !change.isSending)
@@ -96,9 +81,9 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
     const fresh = await queries.fetchQuery({ ...query, staleTime: 0 })
     // A field with another previous value was changed by both.
     const before = new Map(
-      changesOf(pipe, patchOf(pipe, draft) ?? {}).map(({ field, from }) => [field, JSON.stringify(from)]),
+      changesOf(pipe, patchOf(draft) ?? {}).map(({ field, from }) => [field, JSON.stringify(from)]),
     )
-    const after = changesOf(fresh.result, patchOf(fresh.result, draft) ?? {})
+    const after = changesOf(fresh.result, patchOf(draftOf(fresh.result, values)) ?? {})
     setBothChanged(
       after
         .filter(({ field, from }) => before.has(field) && before.get(field) !== JSON.stringify(from))
@@ -107,36 +92,36 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
     setBase(fresh)
     change.reset()
   }
-  const edit = (part: Partial<PipeDraft>): void => setDraft((present) => ({ ...present, ...part }))
-  const missing = missingFields(draft)[0]
+  const [emptied] = emptiedFields(draft)
+  const missing = emptied && (emptied === 'Name' ? 'The pipe needs a name.' : `The ${emptied.toLowerCase()} is needed.`)
   const reason = !isAdmin
     ? 'Only admins can change a pipe.'
     : isOutdated
       ? 'Load the new version first.'
       : missing
-        ? `${missingTexts[missing]}.`
+        ? missing
         : patch
           ? undefined
           : 'Nothing is changed yet'
   const checkReason = !isAdmin
     ? 'Only admins can check a connection.'
     : missing
-      ? `${missingTexts[missing]}.`
+      ? missing
       : change.isSending
         ? 'The changes are being saved.'
         : undefined
-  const part: PipePart = { pipe, draft, edit, error: fieldMarks(error, check.error) }
-  const kind = kindOf(pipe)
-  const shownFields = [
-    'name',
-    ...pointersBelow(error, 'source', kind),
-    ...pointersBelow(error, ...columnsPath),
-    ...pointersBelow(error, ...fieldMappingsPath),
-    ...Object.keys(settingFields).map((setting) => `settings/${setting}`),
-  ]
+  const form: FormProps = {
+    draft,
+    edit: (changed) => setValues((present) => withValues(draftOf(pipe, present), changed).values),
+    error: fieldMarks(error, check.error),
+    found: check.found,
+  }
+  const isDisabled = !isAdmin || change.isSending
+  const shown = shownFields(draft).flatMap(({ pointer, alsoAt = [] }) => [pointer, ...alsoAt])
+  const shownPointers = [...shown, `source/${draft.kind}`].flatMap((pointer) => pointersBelow(error, pointer))
   return (
     <form
-      ref={form}
+      ref={formElement}
       className="edit-pipe"
       noValidate
       onSubmit={(event) => {
@@ -152,27 +137,21 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
             <Text size="sm">Only admins can change a pipe. You are a developer of this organization.</Text>
           </Alert>
         )}
-        <fieldset disabled={!isAdmin || change.isSending} className="plain-fieldset">
+        <fieldset disabled={isDisabled} className="plain-fieldset">
           <legend className="visually-hidden">Name and source</legend>
           <Stack gap="lg">
             <Section title="Pipe">
-              <TextInput
-                label="Name"
-                value={draft.name ?? pipe.name}
-                onChange={({ currentTarget: { value } }) => edit({ name: value })}
-                error={errorOf(error, 'name')}
-                autoComplete="off"
-              />
+              <FieldInput field={nameField} form={form} />
             </Section>
-            <EditPipeSource {...part} />
+            <SourceSections {...form} />
           </Stack>
         </fieldset>
-        <EditPipeCheck {...part} check={check} reason={checkReason} />
-        <fieldset disabled={!isAdmin || change.isSending} className="plain-fieldset">
+        <PipeCheck {...form} check={check} reason={checkReason} />
+        <fieldset disabled={isDisabled} className="plain-fieldset">
           <legend className="visually-hidden">Destination and settings</legend>
           <Stack gap="lg">
-            <EditPipeDestination {...part} foundFields={check.found?.fields} />
-            <EditPipeSettings {...part} />
+            <DestinationSections {...form} />
+            <SettingsSections {...form} />
           </Stack>
         </fieldset>
       </Stack>
@@ -183,7 +162,7 @@ export function EditPipeForm({ organizationId, live }: { organizationId: string;
         reason={reason}
         isSending={change.isSending}
         error={error}
-        shownFields={shownFields}
+        shownFields={shownPointers}
         isChecked={isChecked}
         onCheckChosen={setCheckChosen}
         isOutdated={isOutdated}

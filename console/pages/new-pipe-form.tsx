@@ -11,25 +11,26 @@ import { useSourceCheck } from '../api/source-check.ts'
 import { ChangeBar } from '../components/change-bar.tsx'
 import { LeaveQuestion } from '../components/leave-question.tsx'
 import { kindNames } from '../components/pipe-fields.ts'
-import { createBody } from '../components/pipe-form/create-body.ts'
-import { emptyDraft, type PipeDraft } from '../components/pipe-form/create-draft.ts'
+import { createBody } from '../components/pipe-form/body.ts'
+import { DestinationSections } from '../components/pipe-form/destination-sections.tsx'
+import type { FormProps } from '../components/pipe-form/field-input.tsx'
+import { SourceSections } from '../components/pipe-form/field-section.tsx'
+import { checkPointer, withValues } from '../components/pipe-form/form-fields.ts'
+import { PipeCheck } from '../components/pipe-form/pipe-check.tsx'
+import { emptyDraft, hasInput, isOn, type PipeDraft } from '../components/pipe-form/pipe-draft.ts'
+import { SettingsSections } from '../components/pipe-form/settings-sections.tsx'
 import { questionOfDraft } from '../components/pipe-form/source-question.ts'
 import { missingIn, type Step, stepLabels, stepOfError, steps } from '../components/pipe-form/steps.ts'
 import { sentence } from '../components/sentence.ts'
 import { fieldMarks } from '../components/source-check/source-failure.ts'
 import { Refusal } from './new-pipe-refusal.tsx'
-import { StepContent } from './new-pipe-step.tsx'
+import { ReviewStep } from './new-pipe-review.tsx'
+import { StartStep } from './new-pipe-start.tsx'
 
 function useFirstDraft(services: Service[]): PipeDraft {
   const { service, kind } = useSearch({ from: '/signed-in/o/$organizationId/pipes/new' })
   const known = services.find(({ id }) => id === service) ?? (services.length === 1 ? services[0] : undefined)
   return { ...emptyDraft, serviceId: known?.id ?? '', kind: kindNames.find((name) => name === kind) }
-}
-
-/** Whether input would be lost; service and kind do not count. */
-function hasInput(draft: PipeDraft): boolean {
-  const { serviceId, kind } = draft
-  return JSON.stringify(draft) !== JSON.stringify({ ...emptyDraft, serviceId, kind })
 }
 
 export function NewPipeForm({ organizationId, services }: { organizationId: string; services: Service[] }) {
@@ -68,9 +69,20 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
     if (firstWrong) setStep(firstWrong)
   }, [change.error])
 
+  const form: FormProps = {
+    draft,
+    edit: (values) => setDraft((latest) => withValues(latest, values)),
+    error: fieldMarks(change.errorOf(call), check.error, destination.outcome?.wrong),
+    found: check.found,
+  }
   const index = steps.indexOf(step)
   const missing = missingIn(step, draft)
   const firstIncomplete = steps.findIndex((name) => missingIn(name, draft).length > 0)
+  const checkReason = !isAdmin
+    ? 'Only admins can check a connection.'
+    : missing.length > 0
+      ? neededText(missing)
+      : undefined
   const isReachable = (at: number): boolean => firstIncomplete < 0 || at <= firstIncomplete
   const isComplete = firstIncomplete < 0
   const goTo = async (at: number): Promise<void> => {
@@ -115,20 +127,27 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
         </Text>
         <Refusal error={change.errorOf(call)} step={step} onStep={(name) => void goTo(steps.indexOf(name))} />
         <Stack gap="lg" ref={content} tabIndex={-1} className="step-content" role="group" aria-label={stepTitle(step)}>
-          <StepContent
-            step={step}
-            draft={draft}
-            body={body}
-            services={services}
-            isAdmin={isAdmin}
-            check={check}
-            error={fieldMarks(change.errorOf(call), check.error, destination.outcome?.wrong)}
-            onChange={(changed) => {
-              // Errors of another source kind no longer apply.
-              if (changed.kind) change.reset()
-              setDraft((latest) => ({ ...latest, ...changed }))
-            }}
-          />
+          {step === 'start' && (
+            <StartStep
+              draft={draft}
+              services={services}
+              error={form.error}
+              onChange={(changed) => {
+                // Errors of another source kind no longer apply.
+                if (changed.kind) change.reset()
+                setDraft((latest) => ({ ...latest, ...changed }))
+              }}
+            />
+          )}
+          {step === 'source' && (
+            <>
+              <SourceSections {...form} />
+              <PipeCheck {...form} check={check} reason={checkReason} />
+            </>
+          )}
+          {step === 'destination' && <DestinationSections {...form} />}
+          {step === 'settings' && <SettingsSections {...form} />}
+          {step === 'review' && <ReviewStep {...form} body={body} services={services} />}
         </Stack>
         {step === 'destination' && <DestinationNotice check={destination} />}
         <Group gap="sm">
@@ -143,7 +162,7 @@ export function NewPipeForm({ organizationId, services }: { organizationId: stri
               label="Create the pipe"
               isSubmit
               isSending={change.isSending}
-              sendingText={draft.validateSamples ? 'The source is checked first.' : undefined}
+              sendingText={isOn(draft, checkPointer) ? 'The source is checked first.' : undefined}
               disabled={!isAdmin || !isComplete}
               disabledReason={isAdmin ? neededText(missing) : 'Only admins can create pipes.'}
             />

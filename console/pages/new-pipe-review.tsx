@@ -1,50 +1,35 @@
-import { Code, TextInput } from '@mantine/core'
+import { Box, Code } from '@mantine/core'
 import type { PipeCreate, Service } from '../../src/client/shapes.ts'
 import { Facts } from '../components/facts.tsx'
 import { kinds } from '../components/pipe-fields.ts'
-import { withoutSecrets } from '../components/pipe-form/create-body.ts'
-import { SwitchField } from '../components/pipe-form/fields.tsx'
+import { withoutSecrets } from '../components/pipe-form/body.ts'
+import { FieldInput, type FormProps } from '../components/pipe-form/field-input.tsx'
 import { errorOf } from '../components/pipe-form/form-error.ts'
+import { checkPointer, nameField, startPausedField } from '../components/pipe-form/form-fields.ts'
+import { addedTables, isOn } from '../components/pipe-form/pipe-draft.ts'
 import { Section } from '../components/section.tsx'
 import { CheckFirstSwitch } from '../components/source-check/check-first-switch.tsx'
-import type { StepProps } from './new-pipe-step.tsx'
 
-export function ReviewStep({
-  draft,
-  body,
-  services,
-  onChange,
-  error,
-}: StepProps & { body: PipeCreate; services: Service[] }) {
-  const { kind, serviceId, destination, postgres } = draft
+export function ReviewStep({ body, services, ...form }: FormProps & { body: PipeCreate; services: Service[] }) {
+  const { draft, edit, error } = form
+  const { kind, serviceId } = draft
   const tables =
-    kind === 'postgres' ? postgres.tableMappings.map(({ targetTable }) => targetTable) : [destination.table]
+    kind === 'postgres' ? addedTables(draft).map(({ targetTable }) => targetTable) : [body.destination.table]
   return (
     <>
       <Section title="Name and start">
-        <TextInput
-          label="Name"
-          description="For people; it need not be unique."
-          placeholder="orders"
-          required
-          autoComplete="off"
-          maw={420}
-          value={draft.name}
-          onChange={({ currentTarget }) => onChange({ name: currentTarget.value })}
-          onBlur={() => onChange({ name: draft.name.trim() })}
-          error={errorOf(error, 'name')}
-        />
-        <SwitchField
-          field={{ label: 'Create it stopped', about: 'It can be started later. Otherwise it starts at once.' }}
-          value={draft.startPaused}
-          onChange={(startPaused) => onChange({ startPaused })}
-          error={errorOf(error, 'startPaused')}
-        />
+        <Box maw={420}>
+          <FieldInput
+            field={{ ...nameField, about: 'For people; it need not be unique.', placeholder: 'orders' }}
+            form={form}
+          />
+        </Box>
+        <FieldInput field={startPausedField} form={form} />
         <CheckFirstSwitch
-          value={draft.validateSamples}
-          onChange={(validateSamples) => onChange({ validateSamples })}
+          value={isOn(draft, checkPointer)}
+          onChange={(isChecked) => edit({ [checkPointer]: isChecked })}
           about="Penstock first connects to the source and reads a sample. If that fails, nothing is created and you see why. This takes up to 10 seconds."
-          error={errorOf(error, 'source', 'validateSamples')}
+          error={errorOf(error, checkPointer)}
         />
       </Section>
       <Section title="What will be created">
@@ -52,7 +37,7 @@ export function ReviewStep({
           facts={[
             { label: 'Service', value: services.find(({ id }) => id === serviceId)?.name ?? serviceId },
             { label: 'Kind of source', value: kind ? kinds[kind].label : '' },
-            { label: 'Database', value: destination.database },
+            { label: 'Database', value: body.destination.database },
             { label: tables.length === 1 ? 'Table' : 'Tables', value: tables.join(', ') },
           ]}
         />

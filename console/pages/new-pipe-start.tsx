@@ -1,11 +1,21 @@
 import { Group, Radio, Select, SimpleGrid, Text } from '@mantine/core'
 import type { Service } from '../../src/client/shapes.ts'
 import { kindNames, kinds, type PipeKind } from '../components/pipe-fields.ts'
-import { errorOf } from '../components/pipe-form/form-error.ts'
+import { errorOf, type FormError } from '../components/pipe-form/form-error.ts'
+import type { PipeDraft } from '../components/pipe-form/pipe-draft.ts'
 import { Section } from '../components/section.tsx'
-import type { StepProps } from './new-pipe-step.tsx'
 
-export function StartStep({ draft, onChange, error, services }: StepProps & { services: Service[] }) {
+export function StartStep({
+  draft,
+  onChange,
+  error,
+  services,
+}: {
+  draft: PipeDraft
+  onChange: (changed: Partial<PipeDraft>) => void
+  error: FormError
+  services: Service[]
+}) {
   return (
     <>
       <Section title="Service" about="The ClickHouse engine whose tables the pipe fills.">

@@ -19,7 +19,7 @@ export interface FieldRules {
   readonly update?: 'value' | 'nullable'
 }
 
-/** Rules of the fields of `createPipe`, by the pointers that errors have. */
+/** Rules of the fields of `createPipe`, by pointer; `*` stands for each item of a list. */
 export const pipeFieldRules = {
   "name": {"required":true,"maxLength":255,"update":"value"},
   "source/kafka/type": {"required":true,"enum":["kafka","redpanda","msk","confluent","warpstream","azureeventhub","dokafka"]},
@@ -86,6 +86,13 @@ export const pipeFieldRules = {
   "source/postgres/settings/snapshotNumberOfParallelTables": {"default":1,"minimum":1,"maximum":2147483647},
   "source/postgres/settings/syncIntervalSeconds": {"default":60,"minimum":1,"maximum":2147483647,"update":"nullable"},
   "source/postgres/tableMappings": {"required":true,"maxItems":1000},
+  "source/postgres/tableMappings/*/sourceSchemaName": {"required":true,"maxLength":255},
+  "source/postgres/tableMappings/*/sourceTable": {"required":true,"maxLength":255},
+  "source/postgres/tableMappings/*/targetTable": {"required":true,"maxLength":255},
+  "source/postgres/tableMappings/*/tableEngine": {"default":"ReplacingMergeTree","enum":["MergeTree","ReplacingMergeTree","Null"]},
+  "source/postgres/tableMappings/*/useCustomSortingKey": {"default":false},
+  "source/postgres/tableMappings/*/sortingKeys": {"maxItems":2000},
+  "source/postgres/tableMappings/*/excludedColumns": {"maxItems":2000},
   "source/validateSamples": {"default":false,"update":"value"},
   "destination/database": {"required":true,"maxLength":255},
   "destination/table": {"maxLength":255},
@@ -97,7 +104,11 @@ export const pipeFieldRules = {
   "destination/tableDefinition/sortingKey": {"maxItems":2000},
   "destination/managedTable": {"default":true},
   "destination/columns": {"maxItems":2000,"update":"value"},
+  "destination/columns/*/name": {"required":true,"maxLength":255,"update":"value"},
+  "destination/columns/*/type": {"required":true,"maxLength":4096,"patternHint":"a type of the engine","update":"value"},
   "fieldMappings": {"maxItems":2000,"update":"value"},
+  "fieldMappings/*/destinationField": {"required":true,"maxLength":255,"update":"value"},
+  "fieldMappings/*/sourceField": {"required":true,"maxLength":1024,"update":"value"},
   "scaling/concurrency": {"default":0,"minimum":0,"maximum":34},
   "scaling/replicas": {"default":1,"minimum":1,"maximum":40},
   "scaling/replicaCpuMillicores": {"default":125,"minimum":125,"maximum":2000},

@@ -1,65 +1,65 @@
 // Display of a pipe patch before it is sent: before and after, without secrets.
-import type {
-  Column,
-  FieldMapping,
-  Pipe,
-  PipePatch,
-  PipeSettings,
-  PostgresSourcePatch,
-} from '../../../src/client/shapes.ts'
+import type { Column, FieldMapping, Pipe, PipePatch, PostgresSourcePatch } from '../../../src/client/shapes.ts'
 import type { FieldChange } from '../field-changes.ts'
-import { kindOf, settingFields } from '../pipe-fields.ts'
-import { differs } from './patch.ts'
-import { isSameTable, isSecretGroup, postgresNumberDefaults, type TableName } from './pipe-draft.ts'
-
-/** The patch for display: secrets are replaced by "changed". */
-export function shownPatch(patch: PipePatch): PipePatch {
-  const masked = (value: unknown): unknown => {
-    if (typeof value !== 'object' || value === null) return value === null ? null : 'changed'
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, masked(part)]))
-  }
-  const sources = Object.entries(patch.source ?? {}).map(([kind, source]) => [
-    kind,
-    typeof source === 'object'
-      ? Object.fromEntries(
-          Object.entries(source).map(([name, value]) => [name, isSecretGroup(name) ? masked(value) : value]),
-        )
-      : source,
-  ])
-  return { ...patch, ...(patch.source ? { source: Object.fromEntries(sources) } : {}) }
-}
+import { rulesOf } from '../pipe-fields.ts'
+import { differs } from './body.ts'
+import { draftOf, isSameTable, isSecretGroup, presentValue } from './pipe-draft.ts'
+import { tableTitle } from './table-mapping.ts'
 
 /** Before and after of every field that a patch changes. */
 export function changesOf(pipe: Pipe, patch: PipePatch): FieldChange[] {
-  const { name, source = {}, destination, fieldMappings, settings = {} } = patch
-  const kind = kindOf(pipe)
-  const changes: FieldChange[] = [
-    ...(name !== undefined ? [{ field: 'name', from: pipe.name, to: name }] : []),
-    ...sourceChanges(`source.${kind}`, pipe, source[kind] ?? {}),
-    ...(destination?.columns
-      ? [
-          {
-            field: 'destination.columns',
-            from: columnLines(pipe.destination.columns),
-            to: columnLines(destination.columns),
-          },
-        ]
-      : []),
-    ...(fieldMappings
-      ? [{ field: 'fieldMappings', from: mappingLines(pipe.fieldMappings), to: mappingLines(fieldMappings) }]
-      : []),
-    ...Object.entries(settings).map(([setting, value]) => {
-      const field = setting as keyof PipeSettings
-      return { field: `settings.${field}`, from: pipe.settings[field], to: value ?? settingFields[field].default }
-    }),
+  const present = draftOf(pipe)
+  const changes = (value: unknown, path: string[]): FieldChange[] => {
+    const name = path.at(-1) ?? ''
+    const pointer = path.join('/')
+    const field = path.join('.')
+    const before = presentValue(present, pointer)
+    if (name.startsWith('tableMappings') || name === 'validateSamples') return []
+    if (path.some(isSecretGroup) && (value === null || typeof value === 'string')) {
+      const from = typeof before === 'string' ? before : '(never shown)'
+      return [{ field, from, ...(value === null ? {} : { to: 'changed' }) }]
+    }
+    if (Array.isArray(value) && name in lines) {
+      return [{ field, from: lines[name]!(before as never[]), to: lines[name]!(value as never[]) }]
+    }
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return Object.entries(value).flatMap(([part, member]) => changes(member, [...path, part]))
+    }
+    const after = value ?? rulesOf(pointer).default
+    return [{ field, ...(before === undefined ? {} : { from: before }), ...(after === undefined ? {} : { to: after }) }]
+  }
+  const { name, source = {}, ...others } = patch
+  const all = [
+    ...changes(name === undefined ? {} : { name }, []),
+    ...changes(source, ['source']),
+    ...tableChanges(pipe, source.postgres ?? {}),
+    ...changes(others, []),
   ]
-  return changes.filter((change) => differs(change.from, change.to) || 'from' in change !== 'to' in change)
+  return all.filter((change) => differs(change.from, change.to) || 'from' in change !== 'to' in change)
 }
 
-const columnLines = (columns: Column[]): string => columns.map(({ name, type }) => `${name} ${type}`).join('\n')
+/** Lists that are compared as lines. */
+const lines: Record<string, (items: never[]) => string> = {
+  columns: (columns: Column[]) => columns.map(({ name, type }) => `${name} ${type}`).join('\n'),
+  fieldMappings: (mappings: FieldMapping[]) =>
+    mappings.map(({ sourceField, destinationField }) => `${sourceField} → ${destinationField}`).join('\n'),
+}
 
-const mappingLines = (mappings: FieldMapping[]): string =>
-  mappings.map(({ sourceField, destinationField }) => `${sourceField} → ${destinationField}`).join('\n')
+function tableChanges({ source }: Pipe, patch: PostgresSourcePatch): FieldChange[] {
+  const { tableMappingsToRemove: removals = [], tableMappingsToAdd: additions = [] } = patch
+  const before = (source.postgres?.tableMappings ?? []).filter((mapping) =>
+    removals.some((removal) => isSameTable(removal, mapping)),
+  )
+  const added = additions.filter((one) => !before.some((mapping) => isSameTable(one, mapping)))
+  const title = (table: Parameters<typeof tableTitle>[0]) => `source.postgres.tableMappings ${tableTitle(table)}`
+  return [
+    ...before.map((mapping): FieldChange => {
+      const replacement = additions.find((one) => isSameTable(one, mapping))
+      return { field: title(mapping), from: mapping, ...(replacement ? { to: replacement } : {}) }
+    }),
+    ...added.map((one): FieldChange => ({ field: title(one), to: one })),
+  ]
+}
 
 /** JSON with one line per list item: a hundred columns take a hundred lines. */
 export function jsonText(value: unknown, indent = ''): string {
@@ -80,58 +80,4 @@ function lineOf(item: unknown): string {
   return `{ ${Object.entries(item)
     .map(([name, part]) => `${JSON.stringify(name)}: ${JSON.stringify(part)}`)
     .join(', ')} }`
-}
-
-const neverShown = '(never shown)'
-
-function sourceChanges(path: string, pipe: Pipe, patch: object): FieldChange[] {
-  const present = pipe.source[kindOf(pipe)] as unknown as Record<string, unknown>
-  return Object.entries(patch)
-    .flatMap(([name, value]): FieldChange[] => {
-      if (name === 'tableMappingsToAdd' || name === 'tableMappingsToRemove') return []
-      if (name === 'settings') return postgresSettingChanges(`${path}.settings`, pipe, value)
-      const field = `${path}.${name}`
-      if (name === 'connectionString') return [secretChange(field, value, present[name] ?? neverShown)]
-      if (isSecretGroup(name)) {
-        if (value === null) return [secretChange(field, null)]
-        return Object.entries(value as object).map(([part, secret]) => secretChange(`${field}.${part}`, secret))
-      }
-      return [
-        {
-          field,
-          ...(present[name] === undefined ? {} : { from: present[name] }),
-          ...(value === null ? {} : { to: value }),
-        },
-      ]
-    })
-    .concat(tableChanges(`${path}.tableMappings`, pipe, patch))
-}
-
-function secretChange(field: string, value: unknown, from: unknown = neverShown): FieldChange {
-  return { field, from, ...(value === null ? {} : { to: 'changed' }) }
-}
-
-function postgresSettingChanges(path: string, { source }: Pipe, patch: PostgresSourcePatch['settings'] = {}) {
-  return Object.entries(patch).map(([name, value]) => {
-    const setting = name as keyof typeof postgresNumberDefaults
-    return {
-      field: `${path}.${name}`,
-      from: source.postgres!.settings[setting],
-      to: value ?? postgresNumberDefaults[setting],
-    }
-  })
-}
-
-function tableChanges(path: string, { source }: Pipe, patch: PostgresSourcePatch): FieldChange[] {
-  const { tableMappingsToRemove: removals = [], tableMappingsToAdd: additions = [] } = patch
-  const before = (source.postgres?.tableMappings ?? []).filter((mapping) =>
-    removals.some((removal) => isSameTable(removal, mapping)),
-  )
-  const title = ({ sourceSchemaName, sourceTable }: TableName) => `${path} ${sourceSchemaName}.${sourceTable}`
-  const replaced = before.map((mapping): FieldChange => {
-    const replacement = additions.find((one) => isSameTable(one, mapping))
-    return { field: title(mapping), from: mapping, ...(replacement ? { to: replacement } : {}) }
-  })
-  const added = additions.filter((one) => !before.some((mapping) => isSameTable(one, mapping)))
-  return [...replaced, ...added.map((one): FieldChange => ({ field: title(one), to: one }))]
 }

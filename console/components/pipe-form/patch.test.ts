@@ -9,9 +9,10 @@ import type {
   TableMapping,
 } from '../../../src/client/shapes.ts'
 import { settingFields } from '../pipe-fields.ts'
-import { patchOf, withCheck } from './patch.ts'
-import { changesOf, jsonText, shownPatch } from './patch-changes.ts'
-import { missingFields, type PipeDraft, type SourceDraft } from './pipe-draft.ts'
+import { patchOf, withCheck, withoutSecrets } from './body.ts'
+import { changesOf, jsonText } from './patch-changes.ts'
+import { draftOf, type Values } from './pipe-draft.ts'
+import { emptiedFields } from './steps.ts'
 
 const settings = Object.fromEntries(
   Object.entries(settingFields).map(([name, field]) => [name, field.default]),
@@ -94,44 +95,64 @@ function pipeWith(source: Pipe['source']): Pipe {
 
 const kafkaPipe = pipeWith({ kafka })
 
-function kafkaPatch(source: SourceDraft, pipe = kafkaPipe): unknown {
-  return patchOf(pipe, { source })?.source?.kafka
-}
+const change = (pipe: Pipe, values: Values): PipePatch | undefined => patchOf(draftOf(pipe, values))
+
+/** Values below a pointer. */
+const at = (path: string, values: Values): Values =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [`${path}/${name}`, value]))
+
+const kafkaPatch = (values: Values, pipe = kafkaPipe): unknown =>
+  change(pipe, at('source/kafka', values))?.source?.kafka
+const storagePatch = (source: ObjectStorageSource, values: Values): unknown =>
+  change(pipeWith({ objectStorage: source }), at('source/objectStorage', values))?.source?.objectStorage
+const postgresPatch = (values: Values): unknown =>
+  change(pipeWith({ postgres }), at('source/postgres', values))?.source?.postgres
 
 test('untouched and unchanged fields give no patch', () => {
-  assert.equal(patchOf(kafkaPipe, {}), undefined)
-  const draft: PipeDraft = {
+  assert.equal(change(kafkaPipe, {}), undefined)
+  const values: Values = {
     name: ' orders ',
-    columns: [{ type: 'UInt64', name: 'id' }],
+    'destination/columns': [{ type: 'UInt64', name: 'id' }],
     fieldMappings: [{ sourceField: 'order_id', destinationField: 'id' }],
-    settings: { ...settings, engine_max_threads: null },
-    source: {
+    ...at('settings', { ...settings, engine_max_threads: null }),
+    ...at('source/kafka', {
       authentication: 'PLAIN',
       caCertificate: 'PEM',
       iamRole: '',
       reversePrivateEndpointIds: ['rpe-1'],
-      secrets: { password: '' },
-      forgottenSecrets: [],
-    },
+      'credentials/password': '',
+    }),
   }
-  assert.equal(patchOf(kafkaPipe, draft), undefined)
-  const tables: SourceDraft = { host: 'db.example', port: 5432, database: 'shop', removedTables: [], addedTables: [] }
-  assert.equal(patchOf(pipeWith({ postgres }), { source: tables }), undefined)
+  assert.equal(change(kafkaPipe, values), undefined)
+  const tables = { host: 'db.example', port: 5432, database: 'shop', tableMappingsToRemove: [], tableMappingsToAdd: [] }
+  assert.equal(postgresPatch(tables), undefined)
 })
 
 test('only what differs is sent', () => {
-  assert.deepEqual(patchOf(kafkaPipe, { name: 'orders (eu)' }), { name: 'orders (eu)' })
-  assert.deepEqual(patchOf(kafkaPipe, { settings: { engine_max_threads: 8, engine_max_insert_threads: 1 } }), {
-    settings: { engine_max_threads: 8 },
-  })
+  assert.deepEqual(change(kafkaPipe, { name: 'orders (eu)' }), { name: 'orders (eu)' })
+  const values = at('settings', { engine_max_threads: 8, engine_max_insert_threads: 1 })
+  assert.deepEqual(change(kafkaPipe, values), { settings: { engine_max_threads: 8 } })
+})
+
+test('fields that cannot be changed are not sent', () => {
+  assert.equal(kafkaPatch({ brokers: 'other.example:9092', type: 'msk', format: 'Avro' }), undefined)
+  assert.equal(change(kafkaPipe, { 'destination/database': 'other', 'scaling/replicas': 3 }), undefined)
 })
 
 test('an emptied setting is sent as null, unless it has its default already', () => {
   const changed = { ...kafkaPipe, settings: { ...settings, engine_max_threads: 8 } }
-  const draft: PipeDraft = { settings: { engine_max_threads: null, engine_max_insert_threads: null } }
-  assert.deepEqual(patchOf(changed, draft), { settings: { engine_max_threads: null } })
-  const batch = patchOf(pipeWith({ postgres }), { source: { pullBatchSize: null, syncIntervalSeconds: null } })
-  assert.deepEqual(batch, { source: { postgres: { settings: { pullBatchSize: null } } } })
+  const values = at('settings', { engine_max_threads: null, engine_max_insert_threads: null })
+  assert.deepEqual(change(changed, values), { settings: { engine_max_threads: null } })
+  assert.deepEqual(postgresPatch(at('settings', { pullBatchSize: null, syncIntervalSeconds: null })), {
+    settings: { pullBatchSize: null },
+  })
+})
+
+test('a setting of another kind is sent only if the pipe has one', () => {
+  const values = { 'settings/object_storage_concurrency': 1 }
+  assert.equal(change(kafkaPipe, { 'settings/object_storage_concurrency': 5 }), undefined)
+  const changed = { ...kafkaPipe, settings: { ...settings, object_storage_concurrency: 5 } }
+  assert.deepEqual(change(changed, values), { settings: { object_storage_concurrency: 1 } })
 })
 
 test('lists are sent as a whole, also when they are emptied', () => {
@@ -139,7 +160,7 @@ test('lists are sent as a whole, also when they are emptied', () => {
     { name: 'id', type: 'UInt64' },
     { name: 'amount', type: 'Float64' },
   ]
-  assert.deepEqual(patchOf(kafkaPipe, { columns, fieldMappings: [] }), {
+  assert.deepEqual(change(kafkaPipe, { 'destination/columns': columns, fieldMappings: [] }), {
     destination: { columns },
     fieldMappings: [],
   })
@@ -153,80 +174,82 @@ test('null clears an optional field', () => {
     caCertificate: null,
     reversePrivateEndpointIds: null,
   })
-  assert.deepEqual(patchOf(pipeWith({ objectStorage: azure }), { source: { path: '', azureContainerName: '' } }), {
-    source: { objectStorage: { path: null, azureContainerName: null } },
-  })
-  const isPublic = patchOf(pipeWith({ objectStorage }), { source: { authentication: '' } })
-  assert.deepEqual(isPublic, { source: { objectStorage: { authentication: null } } })
+  assert.deepEqual(storagePatch(azure, { path: '', azureContainerName: '' }), { path: null, azureContainerName: null })
+  assert.deepEqual(storagePatch(objectStorage, { authentication: 'none' }), { authentication: null })
+  assert.deepEqual(storagePatch({ ...objectStorage, path: 'kept' }, { path: '' }), { path: null })
 })
 
 test('typed secrets are sent, and the others stay', () => {
-  assert.deepEqual(kafkaPatch({ secrets: { username: '', password: 'new' } }), { credentials: { password: 'new' } })
-  assert.deepEqual(patchOf(pipeWith({ postgres }), { source: { secrets: { password: 'new' } } }), {
-    source: { postgres: { credentials: { password: 'new' } } },
+  assert.deepEqual(kafkaPatch({ 'credentials/username': '', 'credentials/password': 'new' }), {
+    credentials: { password: 'new' },
   })
+  assert.deepEqual(postgresPatch({ 'credentials/password': 'new' }), { credentials: { password: 'new' } })
   const connectionString = 'AccountName=northwind;AccountKey=c2VjcmV0'
-  assert.deepEqual(patchOf(pipeWith({ objectStorage: azure }), { source: { secrets: { connectionString } } }), {
-    source: { objectStorage: { connectionString } },
-  })
+  assert.deepEqual(storagePatch(azure, { connectionString }), { connectionString })
 })
 
 test('another authentication is sent with its own credentials only', () => {
-  const secrets = { password: 'typed before', accessKeyId: 'AK', secretKey: 'secret' }
-  assert.deepEqual(kafkaPatch({ authentication: 'IAM_USER', secrets }), {
+  const secrets = at('credentials', { password: 'typed before', accessKeyId: 'AK', secretKey: 'secret' })
+  assert.deepEqual(kafkaPatch({ authentication: 'IAM_USER', ...secrets }), {
     authentication: 'IAM_USER',
     credentials: { accessKeyId: 'AK', secretKey: 'secret' },
   })
-  assert.deepEqual(kafkaPatch({ authentication: 'MUTUAL_TLS', secrets: { certificate: 'C', privateKey: 'K' } }), {
+  const mutual = at('credentials', { certificate: 'C', privateKey: 'K' })
+  assert.deepEqual(kafkaPatch({ authentication: 'MUTUAL_TLS', ...mutual }), {
     authentication: 'MUTUAL_TLS',
     credentials: { certificate: 'C', privateKey: 'K' },
   })
-  assert.deepEqual(kafkaPatch({ authentication: 'IAM_ROLE', iamRole: ' arn:1 ', secrets }), {
+  assert.deepEqual(kafkaPatch({ authentication: 'IAM_ROLE', iamRole: ' arn:1 ', ...secrets }), {
     authentication: 'IAM_ROLE',
     iamRole: 'arn:1',
   })
-  assert.deepEqual(patchOf(pipeWith({ objectStorage }), { source: { authentication: 'IAM_USER', secrets } }), {
-    source: { objectStorage: { authentication: 'IAM_USER', accessKey: { accessKeyId: 'AK', secretKey: 'secret' } } },
+  const key = at('accessKey', { accessKeyId: 'AK', secretKey: 'secret' })
+  assert.deepEqual(storagePatch(objectStorage, { authentication: 'IAM_USER', ...key }), {
+    authentication: 'IAM_USER',
+    accessKey: { accessKeyId: 'AK', secretKey: 'secret' },
   })
 })
 
 test('a connection string of Event Hubs is sent in the credentials', () => {
   const pipe = pipeWith({ kafka: { ...kafka, type: 'azureeventhub' } })
-  const secrets = { connectionString: 'Endpoint=sb://x' }
-  assert.deepEqual(kafkaPatch({ secrets }, pipe), { credentials: secrets })
-  assert.equal(kafkaPatch({ secrets }), undefined)
+  const values = { 'credentials/connectionString': 'Endpoint=sb://x' }
+  assert.deepEqual(kafkaPatch(values, pipe), { credentials: { connectionString: 'Endpoint=sb://x' } })
+  assert.equal(kafkaPatch(values), undefined)
 })
 
 test('a role alone does not change the authentication', () => {
   assert.deepEqual(kafkaPatch({ iamRole: 'arn:1' }), { authentication: 'PLAIN', iamRole: 'arn:1' })
   const { authentication: _, iamRole: __, ...open } = objectStorage
-  assert.deepEqual(patchOf(pipeWith({ objectStorage: open }), { source: { iamRole: 'arn:1' } }), {
-    source: { objectStorage: { authentication: null, iamRole: 'arn:1' } },
-  })
+  assert.deepEqual(storagePatch(open, { iamRole: 'arn:1' }), { authentication: null, iamRole: 'arn:1' })
 })
 
 test('stored secrets are removed only when the authentication does not use them', () => {
-  assert.equal(kafkaPatch({ forgottenSecrets: ['credentials'] }), undefined)
+  assert.equal(kafkaPatch({ credentials: null }), undefined)
   const pipe = pipeWith({ kafka: { ...kafka, iamRole: 'arn:1' } })
-  assert.deepEqual(kafkaPatch({ authentication: 'IAM_ROLE', forgottenSecrets: ['credentials'] }, pipe), {
+  assert.deepEqual(kafkaPatch({ authentication: 'IAM_ROLE', credentials: null }, pipe), {
     authentication: 'IAM_ROLE',
     credentials: null,
+  })
+  const withString = { ...objectStorage, connectionString: 'AccountKey=***' }
+  assert.deepEqual(storagePatch(withString, { connectionString: null, accessKey: null }), {
+    connectionString: null,
+    accessKey: null,
   })
 })
 
 test('tables are removed and added by name', () => {
   const added = { ...orders, targetTable: 'orders_2', useCustomSortingKey: false, sortingKeys: [] }
-  const source: SourceDraft = {
+  const values: Values = at('source/postgres', {
     port: 5433,
     // Another person has removed the second one.
-    removedTables: [
+    tableMappingsToRemove: [
       { sourceSchemaName: 'public', sourceTable: 'orders' },
       { sourceSchemaName: 'public', sourceTable: 'gone' },
     ],
-    addedTables: [added],
-  }
+    tableMappingsToAdd: [added],
+  })
   const pipe = pipeWith({ postgres })
-  const patch = patchOf(pipe, { source })
+  const patch = change(pipe, values)
   assert.deepEqual(patch, {
     source: {
       postgres: {
@@ -250,31 +273,33 @@ test('tables are removed and added by name', () => {
 })
 
 test('after a rebase only what still differs is sent', () => {
-  const draft: PipeDraft = { name: 'orders (eu)', columns: [{ name: 'id', type: 'UInt32' }] }
+  const columns = [{ name: 'id', type: 'UInt32' }]
   const fresh = { ...kafkaPipe, name: 'orders (eu)', settings: { ...settings, engine_max_threads: 8 } }
-  assert.deepEqual(patchOf(fresh, draft), { destination: { columns: draft.columns } })
+  assert.deepEqual(change(fresh, { name: 'orders (eu)', 'destination/columns': columns }), { destination: { columns } })
 })
 
 test('the shown patch contains no secrets', () => {
-  const secrets = { password: 'hunter2', connectionString: 'SharedAccessKey=hunter2' }
-  const patches: [Pipe, PipePatch][] = [kafkaPipe, pipeWith({ objectStorage: azure }), pipeWith({ postgres })].map(
-    (pipe) => [pipe, patchOf(pipe, { source: { secrets } })!],
-  )
-  for (const [pipe, patch] of patches) {
-    const shown = JSON.stringify([shownPatch(patch), changesOf(pipe, patch)])
+  const storage = pipeWith({ objectStorage: azure })
+  const patches: [Pipe, Values][] = [
+    [kafkaPipe, { 'source/kafka/credentials/password': 'hunter2' }],
+    [storage, { 'source/objectStorage/connectionString': 'SharedAccessKey=hunter2' }],
+    [pipeWith({ postgres }), { 'source/postgres/credentials/password': 'hunter2' }],
+  ]
+  for (const [pipe, values] of patches) {
+    const patch = change(pipe, values)!
+    const shown = JSON.stringify([withoutSecrets(patch, 'changed'), changesOf(pipe, patch)])
     assert.match(shown, /changed/)
     assert.doesNotMatch(shown, /hunter2/)
     assert.match(JSON.stringify(patch), /hunter2/)
   }
-  assert.deepEqual(shownPatch({ source: { kafka: { credentials: null } } }), {
-    source: { kafka: { credentials: null } },
-  })
+  const cleared = { source: { kafka: { credentials: null } } }
+  assert.deepEqual(withoutSecrets(cleared, 'changed'), cleared)
 })
 
 test('the request to check the source is shown as it is sent, and does not change the pipe', () => {
-  const checked = withCheck(patchOf(kafkaPipe, { name: 'orders (eu)', source: { iamRole: 'arn:1' } })!)
-  assert.deepEqual(shownPatch(checked), checked)
-  assert.equal(shownPatch(withCheck({ name: 'a' })).source?.validateSamples, true)
+  const checked = withCheck(change(kafkaPipe, { name: 'orders (eu)', 'source/kafka/iamRole': 'arn:1' })!)
+  assert.deepEqual(withoutSecrets(checked), checked)
+  assert.equal(withoutSecrets(withCheck({ name: 'a' })).source?.validateSamples, true)
   assert.deepEqual(
     changesOf(kafkaPipe, checked).map(({ field }) => field),
     ['name', 'source.kafka.iamRole'],
@@ -282,27 +307,31 @@ test('the request to check the source is shown as it is sent, and does not chang
 })
 
 test('before and after of every field', () => {
-  const patch = patchOf(kafkaPipe, {
+  const patch = change(kafkaPipe, {
     name: 'orders (eu)',
-    settings: { engine_max_threads: 8 },
-    source: { caCertificate: '', iamRole: 'arn:1', secrets: { password: 'hunter2' } },
+    'settings/engine_max_threads': 8,
+    fieldMappings: [],
+    ...at('source/kafka', { caCertificate: '', iamRole: 'arn:1', 'credentials/password': 'hunter2' }),
   })
   assert.deepEqual(changesOf(kafkaPipe, patch!), [
     { field: 'name', from: 'orders', to: 'orders (eu)' },
     { field: 'source.kafka.credentials.password', from: '(never shown)', to: 'changed' },
     { field: 'source.kafka.iamRole', to: 'arn:1' },
     { field: 'source.kafka.caCertificate', from: 'PEM' },
+    { field: 'fieldMappings', from: 'order_id → id', to: '' },
     { field: 'settings.engine_max_threads', from: 0, to: 8 },
+  ])
+  const reset = { ...kafkaPipe, settings: { ...settings, engine_max_threads: 8 } }
+  assert.deepEqual(changesOf(reset, { settings: { engine_max_threads: null } }), [
+    { field: 'settings.engine_max_threads', from: 8, to: 0 },
   ])
 })
 
-test('missing required fields are listed', () => {
-  assert.deepEqual(missingFields({ name: ' ', source: { host: '', port: null, database: 'shop' } }), [
-    'name',
-    'host',
-    'port',
-  ])
-  assert.deepEqual(missingFields({}), [])
+test('emptied required fields are listed', () => {
+  const emptied = { name: ' ', ...at('source/postgres', { host: '', port: null, database: 'shop' }) }
+  assert.deepEqual(emptiedFields(draftOf(pipeWith({ postgres }), emptied)), ['Name', 'Host', 'Port'])
+  assert.deepEqual(emptiedFields(draftOf(kafkaPipe)), [])
+  assert.deepEqual(emptiedFields(draftOf(kafkaPipe, { 'source/kafka/caCertificate': '' })), [])
 })
 
 test('the shown JSON equals the sent JSON', () => {

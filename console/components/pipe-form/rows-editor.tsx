@@ -1,56 +1,71 @@
-import { Autocomplete, Group, Input, Select, Space, Stack, Switch, Text, TextInput } from '@mantine/core'
-import { memo, type ReactNode, useId, useRef } from 'react'
+// Editor of a list, cell by cell: rows of short cells, or cards.
+import {
+  ActionIcon,
+  Autocomplete,
+  Button,
+  Group,
+  Input,
+  Paper,
+  Select,
+  SimpleGrid,
+  Space,
+  Stack,
+  Switch,
+  TagsInput,
+  Text,
+  TextInput,
+} from '@mantine/core'
+import { memo, useEffect, useId, useRef } from 'react'
+import { PlusIcon, TrashIcon } from '../icons.tsx'
+import { LabelledGroup } from './field-section.tsx'
 import { errorOf, type FormError, otherErrors, type Path } from './form-error.ts'
-import { AddButton, ListLabel, RemoveButton, useRowFocus } from './list-parts.tsx'
 
-type Cell = string | boolean
+type Cell = string | boolean | string[]
 
 export interface RowColumn {
   name: string
   label: string
-  kind: 'text' | 'select' | 'switch'
+  about?: string | undefined
   placeholder?: string
-  /** All choices of a select, or suggestions for a text. */
-  choices?: { value: string; label: string }[]
+  /** By default a text. */
+  input?: 'select' | 'switch' | 'texts'
+  /** All choices of a select, the first being the default; or suggestions for a text. */
+  choices?: readonly string[]
+  isRequired?: boolean
+  isShown?: (row: Record<string, unknown>) => boolean
 }
 
 interface RowsEditorProps<Row> {
   label: string
-  about?: ReactNode
+  about: string
   /** Explanation of an empty list. */
-  whenEmpty?: string
+  whenEmpty: string
   columns: RowColumn[]
   value: Row[]
   onChange: (rows: Row[]) => void
   newRow: Row
-  /** Label of the add button. */
-  addLabel: string
-  /** Name of one row: "column", for "Remove column 2". */
+  /** Name of one row: "column", for "Add a column" and "Remove column 2". */
   rowName: string
-  error?: FormError
-  /** Path of the list in the body: `['destination', 'columns']`. */
-  path: Path
-  disabled?: boolean
+  error: FormError
+  /** Path of the list in the body. */
+  path: string
+  /** Makes cards with this title instead of lines. */
+  titleOf?: (row: Row, index: number) => string
 }
 
-/** Editor of a list of rows, cell by cell. */
-export function RowsEditor<Row extends object>({
-  label,
-  about,
-  whenEmpty,
-  columns,
-  value,
-  onChange,
-  newRow,
-  addLabel,
-  rowName,
-  error,
-  path,
-  disabled = false,
-}: RowsEditorProps<Row>) {
-  const labelId = useId()
+export function RowsEditor<Row extends object>(props: RowsEditorProps<Row>) {
+  const { label, about, whenEmpty, columns, value, onChange, newRow, rowName, error, path, titleOf } = props
   const list = useRef<HTMLDivElement>(null)
-  const { addButton, expectRow } = useRowFocus(list, value.length)
+  const addButton = useRef<HTMLButtonElement>(null)
+  const isRowExpected = useRef(false)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: moves the focus to the first input of an added row.
+  useEffect(() => {
+    if (isRowExpected.current) {
+      const rows = list.current?.querySelectorAll('[data-row]')
+      rows?.[rows.length - 1]?.querySelector<HTMLElement>('input, textarea')?.focus()
+    }
+    isRowExpected.current = false
+  }, [value.length])
   // Stable callbacks, so that typing into one row does not render all rows.
   const latest = useRef({ value, onChange })
   latest.current = { value, onChange }
@@ -64,42 +79,58 @@ export function RowsEditor<Row extends object>({
       addButton.current?.focus()
     },
   })
-  const cellPaths = value.flatMap((_, index) => columns.map(({ name }) => [index, name]))
-  const listError = otherErrors(error, path, cellPaths)
+  const errorAt = (index: number, { name, input }: RowColumn): string =>
+    (input === 'texts' ? otherErrors(error, [path, index, name], []) : errorOf(error, path, index, name)) ?? ''
   return (
-    <Stack gap="xs" role="group" aria-labelledby={labelId} ref={list}>
-      <ListLabel id={labelId} label={label}>
-        {value.length === 0 && whenEmpty ? whenEmpty : about}
-      </ListLabel>
-      {value.length > 0 && <ColumnLabels columns={columns} />}
-      {value.map((row, index) => (
-        <RowCells
-          // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other name while it is edited.
-          key={index}
-          row={row as Record<string, unknown>}
-          index={index}
-          columns={columns}
-          rowName={rowName}
-          errors={columns.map(({ name }) => errorOf(error, ...path, index, name) ?? '').join('\n')}
-          disabled={disabled}
-          onChange={callbacks.current.change}
-          onRemove={callbacks.current.remove}
-        />
-      ))}
-      {listError && <Input.Error role="alert">{listError}</Input.Error>}
+    <LabelledGroup label={label} about={value.length === 0 ? whenEmpty : about}>
+      <Stack gap={titleOf ? 'sm' : 'xs'} ref={list}>
+        {value.length > 0 && !titleOf && <ColumnLabels columns={columns} />}
+        {value.map((row, index) => (
+          <RowCells
+            // biome-ignore lint/suspicious/noArrayIndexKey: a row has no other name while it is edited.
+            key={index}
+            row={row as Record<string, unknown>}
+            index={index}
+            columns={columns}
+            rowName={rowName}
+            title={titleOf?.(row, index)}
+            errors={columns.map((column) => errorAt(index, column)).join('\n')}
+            rowError={titleOf && errorOf(error, path, index)}
+            onChange={callbacks.current.change}
+            onRemove={callbacks.current.remove}
+          />
+        ))}
+      </Stack>
+      <ListError {...props} />
       <Group>
-        <AddButton
+        <Button
           ref={addButton}
-          label={addLabel}
-          disabled={disabled}
+          variant="default"
+          size="xs"
+          leftSection={<PlusIcon size={14} />}
           onClick={() => {
-            expectRow()
+            isRowExpected.current = true
             onChange([...value, newRow])
           }}
-        />
+        >
+          Add a {rowName}
+        </Button>
       </Group>
-    </Stack>
+    </LabelledGroup>
   )
+}
+
+/** Errors of the list that no row shows. */
+function ListError<Row>({ columns, value, error, path, titleOf }: RowsEditorProps<Row>) {
+  const shown = value.flatMap((row, index): Path[] => [
+    ...(titleOf ? [[index]] : []),
+    ...columns.flatMap(({ name, input }): Path[] => {
+      const items = input === 'texts' ? ((row as Record<string, string[] | undefined>)[name] ?? []) : []
+      return [[index, name], ...items.map((_, at) => [index, name, at])]
+    }),
+  ])
+  const text = otherErrors(error, [path], shown)
+  return text && <Input.Error role="alert">{text}</Input.Error>
 }
 
 /** Visual labels only: every input has its own label for screen readers. */
@@ -123,8 +154,9 @@ const RowCells = memo(function RowCells({
   index,
   columns,
   rowName,
+  title,
   errors,
-  disabled,
+  rowError,
   onChange,
   onRemove,
 }: {
@@ -132,93 +164,112 @@ const RowCells = memo(function RowCells({
   index: number
   columns: RowColumn[]
   rowName: string
+  title: string | undefined
   /** One line per column. */
   errors: string
-  disabled: boolean
+  rowError: string | undefined
   onChange: (index: number, name: string, cell: Cell) => void
   onRemove: (index: number) => void
 }) {
+  const titleId = useId()
   const errorLines = errors.split('\n')
-  return (
-    <Group gap="xs" align="flex-start" wrap="nowrap" data-row>
-      <Group gap="xs" align="flex-start" flex={1} className="row-cells">
-        {columns.map((column, at) => (
-          <CellInput
-            key={column.name}
-            column={column}
-            label={`${column.label} ${index + 1}`}
-            value={row[column.name]}
-            error={errorLines[at] || undefined}
-            disabled={disabled}
-            onChange={(cell) => onChange(index, column.name, cell)}
-          />
-        ))}
+  const cells = (isHere: (column: RowColumn) => boolean) =>
+    columns.map((column, at) =>
+      isHere(column) && (column.isShown?.(row) ?? true) ? (
+        <CellInput
+          key={column.name}
+          column={column}
+          number={index + 1}
+          isLabelled={title !== undefined}
+          value={row[column.name]}
+          error={errorLines[at] || undefined}
+          onChange={(cell) => onChange(index, column.name, cell)}
+        />
+      ) : null,
+    )
+  const removeLabel = `Remove ${rowName} ${index + 1}`
+  const removeButton = (
+    <ActionIcon variant="subtle" color="gray" size={36} aria-label={removeLabel} onClick={() => onRemove(index)}>
+      <TrashIcon size={16} />
+    </ActionIcon>
+  )
+  if (title === undefined) {
+    return (
+      <Group gap="xs" align="flex-start" wrap="nowrap" data-row>
+        <Group gap="xs" align="flex-start" flex={1} className="row-cells">
+          {cells(() => true)}
+        </Group>
+        {removeButton}
       </Group>
-      <RemoveButton label={`Remove ${rowName} ${index + 1}`} disabled={disabled} onClick={() => onRemove(index)} />
-    </Group>
+    )
+  }
+  const isNarrow = ({ input }: RowColumn): boolean => input === undefined || input === 'select'
+  return (
+    <Paper withBorder p="sm" role="group" aria-labelledby={titleId} data-row>
+      <Stack gap="sm">
+        <Group justify="space-between" wrap="nowrap">
+          <Text size="sm" fw={600} id={titleId} style={{ overflowWrap: 'anywhere' }}>
+            {title}
+          </Text>
+          {removeButton}
+        </Group>
+        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
+          {cells(isNarrow)}
+        </SimpleGrid>
+        {cells((column) => !isNarrow(column))}
+        {rowError && <Input.Error role="alert">{rowError}</Input.Error>}
+      </Stack>
+    </Paper>
   )
 })
 
 function CellInput({
-  column: { kind, placeholder, choices, label: columnLabel },
-  label,
+  column: { label, about, placeholder, input, choices, isRequired = false },
+  number,
+  isLabelled,
   value,
   error,
-  disabled,
   onChange,
 }: {
   column: RowColumn
-  label: string
+  number: number
+  isLabelled: boolean
   value: unknown
   error: string | undefined
-  disabled: boolean
   onChange: (cell: Cell) => void
 }) {
-  if (kind === 'switch') {
+  const common = {
+    ...(isLabelled ? { label, description: about } : {}),
+    'aria-label': `${label} ${number}`,
+    placeholder,
+    error,
+    required: isRequired,
+  }
+  const unhelped = { autoComplete: 'off', spellCheck: false } as const
+  const text = typeof value === 'string' ? value : ''
+  if (input === 'switch') {
     return (
-      <Switch
-        label={columnLabel}
-        aria-label={label}
-        checked={value === true}
-        onChange={({ currentTarget: { checked } }) => onChange(checked)}
-        error={error}
-        disabled={disabled}
-        mt={8}
-      />
+      <Switch {...common} checked={value === true} onChange={({ currentTarget }) => onChange(currentTarget.checked)} />
     )
   }
-  const text = typeof value === 'string' ? value : ''
-  const common = { 'aria-label': label, placeholder, error, disabled }
-  if (kind === 'select') {
+  if (input === 'texts') {
+    const texts = Array.isArray(value) ? (value as string[]) : []
+    const hint = texts.length === 0 ? 'Type, then press Enter' : undefined
+    return <TagsInput {...common} {...unhelped} value={texts} onChange={onChange} placeholder={hint} />
+  }
+  if (input === 'select') {
     return (
       <Select
         {...common}
-        data={choices}
-        value={text}
+        data={[...choices!]}
+        value={text || choices![0]!}
         allowDeselect={false}
         onChange={(chosen) => onChange(chosen ?? text)}
       />
     )
   }
-  if (choices) {
-    return (
-      <Autocomplete
-        {...common}
-        data={choices.map((choice) => choice.value)}
-        value={text}
-        onChange={onChange}
-        autoComplete="off"
-        spellCheck={false}
-      />
-    )
-  }
+  if (choices) return <Autocomplete {...common} {...unhelped} data={[...choices]} value={text} onChange={onChange} />
   return (
-    <TextInput
-      {...common}
-      value={text}
-      onChange={({ currentTarget: { value } }) => onChange(value)}
-      autoComplete="off"
-      spellCheck={false}
-    />
+    <TextInput {...common} {...unhelped} value={text} onChange={({ currentTarget: { value } }) => onChange(value)} />
   )
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { PenstockError } from '../../../src/client/error.ts'
 import type { Pipe, SchemaDiscovery, TableMapping } from '../../../src/client/shapes.ts'
 import { viewOfCheck } from '../../api/check-state.ts'
-import { emptyDraft, type PipeDraft } from './create-draft.ts'
+import { draftOf, emptyDraft, type PipeDraft, type Values } from './pipe-draft.ts'
 import { questionOfDraft, questionOfPipe } from './source-question.ts'
 import { mappedTables, tablesNamed, withTable } from './table-mapping.ts'
 
@@ -11,16 +11,18 @@ const orders = { sourceSchemaName: 'public', sourceTable: 'orders', targetTable:
 const unnamed = { sourceSchemaName: 'public', sourceTable: '', targetTable: '' }
 const found: SchemaDiscovery = { steps: [], fields: [], rows: [], tables: [], availableTables: [], misfits: [] }
 
-function postgresDraft(changed: Partial<PipeDraft['postgres']> = {}): PipeDraft {
-  const postgres = {
-    ...emptyDraft.postgres,
-    host: 'db.example',
-    database: 'shop',
-    credentials: { username: 'reader', password: 'a-password' },
-    ...changed,
-  }
-  return { ...emptyDraft, kind: 'postgres', postgres }
-}
+const postgresDraft = (values: Values = {}): PipeDraft => ({
+  ...emptyDraft,
+  kind: 'postgres',
+  values: {
+    'source/postgres/host': 'db.example',
+    'source/postgres/database': 'shop',
+    'source/postgres/credentials/username': 'reader',
+    'source/postgres/credentials/password': 'a-password',
+    ...values,
+  },
+})
+const tableMappings = 'source/postgres/tableMappings'
 
 function refusalAt(pointer: string): PenstockError {
   return new PenstockError('refused', {
@@ -33,8 +35,8 @@ function refusalAt(pointer: string): PenstockError {
 
 describe('the check of a new source', () => {
   it('sends only the source, in the form used to create a pipe', () => {
-    const objectStorage = { ...emptyDraft.objectStorage, authentication: 'none' as const, url: 's3://a/b' }
-    assert.deepEqual(questionOfDraft({ ...emptyDraft, kind: 'objectStorage', objectStorage }).body, {
+    const values = { 'source/objectStorage/authentication': 'none', 'source/objectStorage/url': 's3://a/b' }
+    assert.deepEqual(questionOfDraft({ ...emptyDraft, kind: 'objectStorage', values }).body, {
       source: { objectStorage: { type: 's3', format: 'JSONEachRow', url: 's3://a/b' } },
     })
   })
@@ -42,13 +44,13 @@ describe('the check of a new source', () => {
   it('can run before a table is mapped, and skips tables without names', () => {
     const source = { host: 'db.example', database: 'shop', credentials: { username: 'reader', password: 'a-password' } }
     assert.deepEqual(questionOfDraft(postgresDraft()).body, { source: { postgres: source } })
-    assert.deepEqual(questionOfDraft(postgresDraft({ tableMappings: [unnamed, orders] })).body, {
+    assert.deepEqual(questionOfDraft(postgresDraft({ [tableMappings]: [unnamed, orders] })).body, {
       source: { postgres: { ...source, tableMappings: [orders] } },
     })
   })
 
   it('shows the error of a table at its row', () => {
-    const { inForm } = questionOfDraft(postgresDraft({ tableMappings: [unnamed, orders] }))
+    const { inForm } = questionOfDraft(postgresDraft({ [tableMappings]: [unnamed, orders] }))
     const placed = inForm(refusalAt('#/source/postgres/tableMappings/0/sourceTable'))
     assert.equal(placed.errors[0]?.pointer, '#/source/postgres/tableMappings/1/sourceTable')
     assert.equal(placed.requestId, 'a-request')
@@ -59,14 +61,14 @@ describe('the check of a new source', () => {
     const asked = questionOfDraft(postgresDraft())
     const state = (draft: PipeDraft) => viewOfCheck({ asked, found }, questionOfDraft(draft)).state
     assert.equal(state(postgresDraft()), 'passed')
-    assert.equal(state(postgresDraft({ credentials: { username: 'reader', password: 'another' } })), 'outdated')
-    assert.equal(state(postgresDraft({ settings: { replicationMode: 'snapshot' } })), 'outdated')
-    assert.equal(state({ ...postgresDraft(), name: 'orders' }), 'passed')
+    assert.equal(state(postgresDraft({ 'source/postgres/credentials/password': 'another' })), 'outdated')
+    assert.equal(state(postgresDraft({ 'source/postgres/settings/replicationMode': 'snapshot' })), 'outdated')
+    assert.equal(state(postgresDraft({ name: 'orders' })), 'passed')
   })
 
   it('is outdated by an added table only if it failed', () => {
     const asked = questionOfDraft(postgresDraft())
-    const withOrders = questionOfDraft(postgresDraft({ tableMappings: [orders] }))
+    const withOrders = questionOfDraft(postgresDraft({ [tableMappings]: [orders] }))
     const error = refusalAt('#/source/postgres/tableMappings/0/sourceTable')
     assert.equal(viewOfCheck({ asked, found }, withOrders).state, 'passed')
     assert.equal(viewOfCheck({ asked, error }, asked).error, error)
@@ -138,7 +140,13 @@ describe('tables that were found', () => {
 
   it('are those of the pipe, without removed and with added ones', () => {
     const items = { ...orders, sourceTable: 'items' }
-    assert.deepEqual(mappedTables([orders], { removedTables: [orders], addedTables: [items] }), [items])
-    assert.deepEqual(mappedTables([orders], {}), [orders])
+    const pipe = { source: { postgres: { tableMappings: [orders] } } } as unknown as Pipe
+    const values = {
+      'source/postgres/tableMappingsToRemove': [orders],
+      'source/postgres/tableMappingsToAdd': [items],
+    }
+    assert.deepEqual(mappedTables(draftOf(pipe, values)), [items])
+    assert.deepEqual(mappedTables(draftOf(pipe)), [orders])
+    assert.deepEqual(mappedTables({ ...emptyDraft, values: { [tableMappings]: [items] } }), [items])
   })
 })

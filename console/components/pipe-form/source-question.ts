@@ -4,8 +4,8 @@ import type { Pipe, PipePatch } from '../../../src/client/shapes.ts'
 import type { SourceQuestion } from '../../api/check-state.ts'
 import { withFieldErrors } from '../../api/field-errors.ts'
 import { kindOf } from '../pipe-fields.ts'
-import { sourceOf } from './create-body.ts'
-import type { PipeDraft } from './create-draft.ts'
+import { sourceOf } from './body.ts'
+import type { PipeDraft } from './pipe-draft.ts'
 import { isCompleteMapping } from './table-mapping.ts'
 
 export function questionOfDraft(draft: PipeDraft): SourceQuestion {
@@ -15,7 +15,7 @@ export function questionOfDraft(draft: PipeDraft): SourceQuestion {
     const sourceKey = JSON.stringify(others)
     return { body: { source: others }, kind, sourceKey, tablesKey: '', fitKey: '', inForm: (error) => error }
   }
-  const { tableMappings, ...rest } = postgres
+  const { tableMappings = [], ...rest } = postgres
   // Tables without complete names are skipped.
   const asked = tableMappings.flatMap((mapping, index) => (isCompleteMapping(mapping) ? [index] : []))
   const mappings = asked.length > 0 ? { tableMappings: asked.map((index) => tableMappings[index]!) } : {}

@@ -1,17 +1,8 @@
 // Steps of the form for a new pipe: their missing fields, and the step of each field.
 import type { FieldError } from '../../../src/client/error.ts'
-import {
-  destinationFields,
-  kafkaFields,
-  kinesisFields,
-  objectStorageFields,
-  offsetFields,
-  postgresFields,
-  schemaRegistryFields,
-  secretFields,
-} from '../pipe-fields.ts'
-import { kafkaSecretNames } from './create-body.ts'
-import type { AccessKeyDraft, PipeDraft } from './create-draft.ts'
+import { rulesOf } from '../pipe-fields.ts'
+import { type FormField, isNeeded, shownFields } from './form-fields.ts'
+import { addedTables, addedTablesPointer, columnsOf, type PipeDraft, textOf } from './pipe-draft.ts'
 
 export const steps = ['start', 'source', 'destination', 'settings', 'review'] as const
 export type Step = (typeof steps)[number]
@@ -41,115 +32,41 @@ export function stepOfError({ pointer, detail }: FieldError): Step {
   return /^\S+: the step "fit" failed/.test(detail) ? 'destination' : stepOfPointer(pointer)
 }
 
-/** Labels of missing required fields. */
+/** Labels of the required fields of a step that are empty. */
 export function missingIn(step: Step, draft: PipeDraft): string[] {
-  const missing = (values: [value: string | undefined, label: string][]): string[] =>
-    values.filter(([value]) => !value).map(([, label]) => label)
-  switch (step) {
-    case 'start':
-      return missing([
-        [draft.serviceId, 'Service'],
-        [draft.kind, 'Kind of source'],
-      ])
-    case 'source':
-      return missing(neededOfSource(draft))
-    case 'destination':
-      return missing(neededOfDestination(draft))
-    case 'settings':
-      return []
-    case 'review':
-      return missing([[draft.name, 'Name']])
+  if (step === 'start') return [...(draft.serviceId ? [] : ['Service']), ...(draft.kind ? [] : ['Kind of source'])]
+  return shownFields(draft)
+    .filter(({ pointer }) => stepOfPointer(`#/${pointer}`) === step)
+    .map((field) => missingOf(field, draft))
+    .filter((label) => label !== undefined)
+}
+
+/** Labels of the required fields of an existing pipe that were emptied. */
+export function emptiedFields(draft: PipeDraft): string[] {
+  return shownFields(draft)
+    .filter(({ pointer, input }) => {
+      const { required, update } = rulesOf(pointer)
+      const value = draft.values[pointer]
+      if (input === 'number') return value === null && update === 'value'
+      return typeof value === 'string' && value.trim() === '' && required === true
+    })
+    .map(({ label }) => label)
+}
+
+function missingOf(field: FormField, draft: PipeDraft): string | undefined {
+  if (field.pointer === 'destination/columns') {
+    const cells = columnsOf(draft).flatMap(({ name, type }) => [name, type])
+    return missingCells(cells, 'A column', 'Name and type of all columns')
   }
-}
-
-type Needed = [value: string | undefined, label: string][]
-
-function neededOfSource({ kind, kafka, kinesis, objectStorage, postgres }: PipeDraft): Needed {
-  switch (kind) {
-    case 'kafka':
-      return [
-        [kafka.brokers, kafkaFields.brokers.label],
-        [kafka.topics, kafkaFields.topics.label],
-        ...neededOfKafkaLogin(kafka),
-        ...(kafka.offsetStrategy === 'from_timestamp'
-          ? ([[kafka.offsetTimestamp, offsetFields.timestamp.label]] satisfies Needed)
-          : []),
-        ...(kafka.format === 'AvroConfluent'
-          ? ([[kafka.registryUrl, schemaRegistryFields.url.label]] satisfies Needed)
-          : []),
-        ...(kafka.registryAuthentication === 'PLAIN'
-          ? ([
-              [kafka.registryCredentials.username, 'Registry user name'],
-              [kafka.registryCredentials.password, 'Registry password'],
-            ] satisfies Needed)
-          : []),
-      ]
-    case 'kinesis':
-      return [
-        [kinesis.region, kinesisFields.region.label],
-        [kinesis.streamName, kinesisFields.streamName.label],
-        ...(kinesis.iteratorType === 'AT_TIMESTAMP'
-          ? ([[kinesis.timestamp, kinesisFields.timestamp.label]] satisfies Needed)
-          : []),
-        ...neededOfCloud(kinesis),
-      ]
-    case 'objectStorage':
-      return objectStorage.type === 'azureblobstorage'
-        ? [
-            [objectStorage.connectionString, objectStorageFields.connectionString.label],
-            [objectStorage.azureContainerName, objectStorageFields.azureContainerName.label],
-            [objectStorage.path, objectStorageFields.path.label],
-          ]
-        : [[objectStorage.url, objectStorageFields.url.label], ...neededOfCloud(objectStorage)]
-    case 'postgres':
-      return [
-        [postgres.host, postgresFields.host.label],
-        [postgres.database, postgresFields.database.label],
-        [postgres.credentials.username, secretFields.username.label],
-        [postgres.credentials.password, secretFields.password.label],
-      ]
-    default:
-      return []
+  if (field.pointer === addedTablesPointer(draft)) {
+    const cells = addedTables(draft).flatMap((table) => [table.sourceSchemaName, table.sourceTable, table.targetTable])
+    return missingCells(cells, 'A table', 'Names of all tables')
   }
-}
-
-function neededOfKafkaLogin(kafka: PipeDraft['kafka']): Needed {
-  if (kafka.authentication === 'IAM_ROLE') return [[kafka.iamRole, kafkaFields.iamRole.label]]
-  const names = kafkaSecretNames(kafka).filter((name) => name !== 'connectionString')
-  // A connection string replaces user name and password.
-  const isConnected = kafkaSecretNames(kafka).includes('connectionString') && kafka.credentials.connectionString !== ''
-  return isConnected ? [] : names.map((name) => [kafka.credentials[name], secretFields[name].label])
-}
-
-function neededOfCloud(source: { authentication: string; iamRole: string; accessKey: AccessKeyDraft }): Needed {
-  if (source.authentication === 'IAM_ROLE') return [[source.iamRole, kinesisFields.iamRole.label]]
-  if (source.authentication !== 'IAM_USER') return []
-  return [
-    [source.accessKey.accessKeyId, secretFields.accessKeyId.label],
-    [source.accessKey.secretKey, secretFields.secretKey.label],
-  ]
-}
-
-function neededOfDestination({ kind, destination, postgres }: PipeDraft): Needed {
-  const database: Needed = [[destination.database, destinationFields.database.label]]
-  if (kind === 'postgres') {
-    const names = postgres.tableMappings.flatMap(({ sourceSchemaName, sourceTable, targetTable }) => [
-      sourceSchemaName,
-      sourceTable,
-      targetTable,
-    ])
-    return [...database, ...neededRows(names, 'A table', 'Names of all tables')]
-  }
-  const cells = destination.columns.flatMap(({ name, type }) => [name, type])
-  return [
-    ...database,
-    [destination.table, destinationFields.table.label],
-    ...neededRows(cells, 'A column', 'Name and type of all columns'),
-  ]
+  return isNeeded(field, draft) && textOf(draft, field.pointer) === '' ? field.label : undefined
 }
 
 /** A list needs at least one row, and each row all of its cells. */
-function neededRows(cells: string[], oneLabel: string, allLabel: string): Needed {
-  if (cells.length === 0) return [['', oneLabel]]
-  return cells.includes('') ? [['', allLabel]] : []
+function missingCells(cells: string[], oneLabel: string, allLabel: string): string | undefined {
+  if (cells.length === 0) return oneLabel
+  return cells.includes('') ? allLabel : undefined
 }

@@ -1,6 +1,6 @@
 // Mappings of PostgreSQL tables.
-import type { SchemaDiscovery, TableMappingToAdd } from '../../../src/client/shapes.ts'
-import { isSameTable, type TableName } from './pipe-draft.ts'
+import type { SchemaDiscovery, TableMapping, TableMappingToAdd } from '../../../src/client/shapes.ts'
+import { addedTables, isSameTable, type PipeDraft, removedTables, type TableName } from './pipe-draft.ts'
 
 export type AvailableTable = SchemaDiscovery['availableTables'][number]
 
@@ -10,17 +10,16 @@ export function isCompleteMapping({ sourceSchemaName, sourceTable, targetTable }
   return sourceSchemaName !== '' && sourceTable !== '' && targetTable !== ''
 }
 
-/** Maps to a table of the same name, prefixed with the schema if another mapping uses that name. */
-export function mappingFor(table: TableName, present: { targetTable: string }[]): TableMappingToAdd {
-  const { sourceSchemaName, sourceTable } = table
-  const isTaken = present.some(({ targetTable }) => targetTable === sourceTable)
-  return { sourceSchemaName, sourceTable, targetTable: isTaken ? `${sourceSchemaName}_${sourceTable}` : sourceTable }
-}
-
-/** Adds a table, replacing an empty row. */
-export function withTable(mappings: TableMappingToAdd[], table: TableName): TableMappingToAdd[] {
-  const started = mappings.filter(({ sourceTable, targetTable }) => sourceTable !== '' || targetTable !== '')
-  return [...started, mappingFor(table, started)]
+/** Adds a table, replacing an empty row. It goes to a table of the same name, prefixed with the schema if that is taken. */
+export function withTable(
+  added: TableMappingToAdd[],
+  { sourceSchemaName, sourceTable }: TableName,
+  mapped: { targetTable: string }[] = added,
+): TableMappingToAdd[] {
+  const started = added.filter((one) => one.sourceTable !== '' || one.targetTable !== '')
+  const isTaken = mapped.some(({ targetTable }) => targetTable === sourceTable)
+  const targetTable = isTaken ? `${sourceSchemaName}_${sourceTable}` : sourceTable
+  return [...started, { sourceSchemaName, sourceTable, targetTable }]
 }
 
 /** Tables whose name contains the text, with or without its schema. */
@@ -29,10 +28,9 @@ export function tablesNamed<Table extends TableName>(tables: Table[], text: stri
   return tables.filter((table) => tableTitle(table).toLowerCase().includes(lowerCased))
 }
 
-/** The tables of a postgres pipe after the removals and additions. */
-export function mappedTables<Mapping extends TableName>(
-  present: Mapping[],
-  { removedTables = [], addedTables = [] }: { removedTables?: TableName[]; addedTables?: TableMappingToAdd[] },
-): (Mapping | TableMappingToAdd)[] {
-  return [...present.filter((one) => !removedTables.some((removed) => isSameTable(removed, one))), ...addedTables]
+/** The tables of a postgres pipe after the removals and additions of the form. */
+export function mappedTables(draft: PipeDraft): (TableMapping | TableMappingToAdd)[] {
+  const present = draft.pipe?.source.postgres?.tableMappings ?? []
+  const removed = removedTables(draft)
+  return [...present.filter((one) => !removed.some((name) => isSameTable(name, one))), ...addedTables(draft)]
 }
