@@ -17,7 +17,7 @@ const longestStallMs = 300
 const beatMs = 20
 const stallIsOverMs = 1_000
 /**
- * Penstock gives up on a database after five seconds (src/database/postgres.ts), and does not query it for another second. Such
+ * Penstock gives up on a database after five seconds (src/database/postgres-connect.ts), and does not query it for another second. Such
  * an error is unrelated to the stop: a request that a stop interrupts would fail at once.
  */
 const databaseTookMs = 4_900

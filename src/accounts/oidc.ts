@@ -5,7 +5,7 @@ import { asciiLowerCase } from '../lib/ascii-case.ts'
 import { describeError } from '../lib/describe-error.ts'
 import type { Log } from '../lib/log.ts'
 import type { Secret } from '../lib/secret.ts'
-import { formats } from '../lib/shape.ts'
+import { formats } from '../lib/shape-formats.ts'
 import type { SealContext, Vault } from '../lib/vault.ts'
 import { nameOf } from './account.ts'
 

@@ -7,10 +7,11 @@ import { examplePort, onBothDatabases } from '../../test/harness/test-app.ts'
 import { message, type StandIn, signInRequest, standIn } from '../../test/sources/postgres-servers.ts'
 import { Egress } from '../lib/egress.ts'
 import type { PostgresSource } from '../source-shapes/postgres-source.ts'
+import { ProbeFailure } from '../source-shapes/source-failure.ts'
 import type { SourceSecrets } from '../source-shapes/source-kind.ts'
 import { makePostgresAccess } from '../sources/postgres/postgres-access.ts'
 import { MaintenanceFailure, removeOwnObjects } from '../sources/postgres/postgres-maintenance.ts'
-import { ProbeFailure, type SourceContext } from '../sources/source.ts'
+import type { SourceContext } from '../sources/source.ts'
 import { openSecrets } from './store.ts'
 
 const login = { username: 'shop_reader', password: 'a-password' }

@@ -2,7 +2,7 @@
 import type { Rules } from '../../src/lib/shape-rules.ts'
 import type { AnyOperation } from '../../src/operation/operation.ts'
 
-type Described = Rules & { default?: unknown; properties?: Record<string, Described> }
+type Described = Rules & { default?: unknown; items?: Described; properties?: Record<string, Described> }
 type Fields = Map<string, { rules: Described; isRequired: boolean; isNullable: boolean }>
 
 const kept = ['default', 'minimum', 'maximum', 'maxLength', 'maxItems', 'patternHint', 'enum'] as const
@@ -41,7 +41,7 @@ export function clientFields(head: string[], operations: AnyOperation[]): string
     "  readonly update?: 'value' | 'nullable'",
     '}',
     '',
-    '/** Rules of the fields of `createPipe`, by the pointers that errors have. */',
+    '/** Rules of the fields of `createPipe`, by pointer; `*` stands for each item of a list. */',
     'export const pipeFieldRules = {',
     ...lines,
     '} as const satisfies Record<string, FieldRules>',
@@ -59,7 +59,9 @@ function bodyOf(operations: AnyOperation[], id: string): Described {
 function fieldsOf(shape: Described, pointer = '', isRequired = false, isNullable = false): Fields {
   const branches = shape.anyOf?.filter(({ type }) => type !== 'null')
   if (branches?.length === 1) return fieldsOf(branches[0]!, pointer, isRequired, true)
-  if (!shape.properties) return new Map([[pointer, { rules: shape, isRequired, isNullable }]])
+  const field = [pointer, { rules: shape, isRequired, isNullable }] as const
+  if (shape.items?.properties) return new Map([field, ...fieldsOf(shape.items, `${pointer}/*`)])
+  if (!shape.properties) return new Map([field])
   const { properties, required = [] } = shape
   return new Map(
     Object.entries(properties).flatMap(([name, field]) => [

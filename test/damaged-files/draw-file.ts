@@ -3,7 +3,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import avsc from 'avsc'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import type { Random } from '../../chaos/random.ts'
-import type { ObjectFormat } from '../../src/formats/decode/decode.ts'
+import type { ObjectFormat } from '../../src/formats/decode/decoding.ts'
 
 export interface DrawnFile {
   key: string

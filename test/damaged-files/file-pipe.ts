@@ -2,7 +2,7 @@
 import type { EngineAccess } from '../../src/engine/check.ts'
 import type { EngineColumn } from '../../src/engine/engine.ts'
 import { openSink } from '../../src/engine/sink.ts'
-import type { ObjectFormat } from '../../src/formats/decode/decode.ts'
+import type { ObjectFormat } from '../../src/formats/decode/decoding.ts'
 import type { Settings } from '../../src/pipes/settings.ts'
 import { makeWorker } from '../../src/runner/move.ts'
 import type { Worker } from '../../src/runner/worker.ts'

@@ -1,7 +1,7 @@
 // One round of R21 for files: a pipe loads intact and damaged files in random order and groups, with restarts. Rows of intact
 // files arrive exactly once, no unknown row arrives, and each damaged file is reported by its name.
 import type { Random } from '../../chaos/random.ts'
-import type { ObjectFormat } from '../../src/formats/decode/decode.ts'
+import type { ObjectFormat } from '../../src/formats/decode/decoding.ts'
 import { type DrawnFile, drawFile, nameOf } from './draw-file.ts'
 import { type FileEngine, openFilePipe } from './file-pipe.ts'
 import { MemoryFiles } from './memory-files.ts'

@@ -1,6 +1,6 @@
 // `penstock call`, `login` and `logout` for people and scripts, against a real Penstock.
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -8,20 +8,13 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { mainFile, environment as ownEnvironment } from '../../bin/launch.js'
+import { mainFile } from '../../bin/launch.js'
 import { operationHelp, operationList, optionName, parametersOf } from '../../src/cli/call-help.ts'
-import { formatResult, printable } from '../../src/cli/call-output.ts'
-import { Type } from '../../src/lib/schema.ts'
 import { operations } from '../../src/operations.ts'
 import { openTestApp, type TestApp } from '../harness/test-app.ts'
+import { calls, type Ended } from './call-processes.ts'
 
 const nobody = '00000000-0000-4000-8000-000000000000'
-
-interface Ended {
-  code: number
-  printed: string
-  error: string
-}
 
 describe('penstock call', () => {
   let app: TestApp
@@ -44,42 +37,7 @@ describe('penstock call', () => {
     PENSTOCK_ORGANIZATION_ID: app.sample.organizationId,
   })
 
-  function run(args: string[], settings: Record<string, string> = key(), input = ''): Promise<Ended> {
-    return new Promise((resolve) => {
-      const child = execFile(
-        process.execPath,
-        [mainFile, ...args],
-        {
-          env: { PATH: process.env.PATH, ...ownEnvironment, XDG_CONFIG_HOME: folder, ...settings },
-          timeout: 60_000,
-        },
-        (error, stdout, stderr) =>
-          resolve({ code: error ? Number(error.code ?? -1) : 0, printed: stdout, error: stderr }),
-      )
-      child.stdin!.end(input)
-    })
-  }
-
-  async function works(args: string[], settings?: Record<string, string>, input?: string): Promise<Ended> {
-    const ended = await run(args, settings, input)
-    assert.equal(ended.code, 0, ended.error)
-    return ended
-  }
-
-  async function fails(
-    code: number,
-    sentence: RegExp,
-    args: string[],
-    settings?: Record<string, string>,
-    input?: string,
-  ): Promise<Ended> {
-    const ended = await run(args, settings, input)
-    assert.equal(ended.code, code, `${ended.printed}${ended.error}`)
-    assert.match(ended.error, sentence)
-    assert.doesNotMatch(ended.error, /\bat .*:\d+:\d+/, 'a stack trace')
-    return ended
-  }
-
+  const { run, works, fails } = calls(key, () => folder)
   const member = () => ['--user-id', app.sample.userId]
 
   describe('explains', () => {
@@ -423,84 +381,5 @@ describe('penstock call', () => {
     assert.match(String(chunk), /Penstock is running/)
     child.kill('SIGTERM')
     await once(child, 'exit')
-  })
-})
-
-describe('what penstock call prints', () => {
-  it('contains no terminal control sequences', () => {
-    assert.equal(printable('a\u001b[31mb\u202ec\u009bd\ne\tf'), 'a\\u001b[31mb\\u202ec\\u009bd\\ne\\tf')
-    const shape = Type.Object({ name: Type.String() })
-    assert.equal(formatResult(shape, { name: '\u001b]0;x\u0007' }, 80), 'name  \\u001b]0;x\\u0007\n')
-    assert.equal(formatResult(Type.Array(shape), [{ name: '\u001b[2J' }], 80), 'name\n\\u001b[2J\n')
-  })
-
-  it('aligns fields, flattens objects and sums up long lists', () => {
-    const result = {
-      id: 'x',
-      nothing: null,
-      blank: '',
-      nested: { deep: { on: true }, empty: {} },
-      tags: ['a', 'b'],
-      none: [],
-      many: Array.from({ length: 12 }, (_, index) => index),
-      parts: [{ name: 'p', inner: { a: 1 } }],
-    }
-    assert.equal(
-      formatResult(Type.Object({}), result, 80),
-      [
-        'id              x',
-        'nothing         -',
-        'blank           ""',
-        'nested.deep.on  true',
-        'nested.empty    (none)',
-        'tags            a, b',
-        'none            (none)',
-        'many            0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more (see --json)',
-        'parts[0]        name=p inner={"a":1}',
-        '',
-      ].join('\n'),
-    )
-    const parts = Array.from({ length: 11 }, (_, index) => ({ index }))
-    assert.match(formatResult(Type.Object({}), { parts }, 80), /^parts\[9\] {2}index=9\nparts {5}and 1 more/m)
-  })
-
-  it('never shortens a secret that is shown once', () => {
-    const keySecret = `pst_${'a'.repeat(300)}`
-    assert.equal(formatResult(Type.Object({}), { keySecret }, 40), `keySecret  ${keySecret}\n`)
-  })
-
-  it('chooses the most important columns that fit', () => {
-    const shape = Type.Array(
-      Type.Object({
-        description: Type.String(),
-        createdAt: Type.String({ format: 'date-time' }),
-        region: Type.String(),
-        state: Type.Enum(['running', 'stopped']),
-        endpoints: Type.Array(Type.Object({})),
-        name: Type.String(),
-        id: Type.String(),
-        unset: Type.Optional(Type.String()),
-      }),
-    )
-    const row = {
-      description: 'a long description that takes much of the available width, and more than that',
-      createdAt: '2026-11-02T16:40:09.120Z',
-      region: 'eu-west-1',
-      state: 'running',
-      endpoints: [{}],
-      name: 'orders',
-      id: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
-    }
-    const columns = (width: number) => formatResult(shape, [row], width).split('\n')[0]!.split(/ +/)
-    assert.deepEqual(columns(200), ['id', 'description', 'createdAt', 'region', 'state', 'name'])
-    assert.deepEqual(columns(90), ['id', 'createdAt', 'region', 'state', 'name'])
-    assert.deepEqual(columns(60), ['id', 'state', 'name'])
-    assert.deepEqual(columns(10), ['id'])
-    for (const line of formatResult(shape, [row], 90).split('\n')) assert.ok(line.length <= 90)
-    assert.match(formatResult(shape, [row], 200), /a long description that takes much of the avail…/)
-  })
-
-  it('confirms an operation without a result', () => {
-    assert.equal(formatResult(Type.Null(), null, 80), 'Done.\n')
   })
 })

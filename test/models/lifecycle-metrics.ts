@@ -5,19 +5,9 @@ import fc from 'fast-check'
 import { newId } from '../../src/lib/id.ts'
 import type { Key } from '../harness/test-app.ts'
 import { ask, checkActivities, operationOf, type Real, readList } from './against-model.ts'
+import { isExpired, limits, type Row, read } from './lifecycle-rows.ts'
 import { serviceAt } from './lifecycle-services.ts'
-import {
-  alive,
-  isExpired,
-  limits,
-  type Model,
-  type Row,
-  read,
-  type ServiceThing,
-  services,
-  type Thing,
-  thingSelector,
-} from './lifecycle-world.ts'
+import { alive, type Model, type ServiceThing, services, type Thing, thingSelector } from './lifecycle-world.ts'
 
 interface Sample {
   series: string

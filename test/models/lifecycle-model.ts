@@ -18,16 +18,24 @@ import {
   runStory,
   type Story,
 } from './against-model.ts'
+import { keyRows } from './lifecycle-keys.ts'
 import { checkOrganizationFigures, checkServiceFigures, nameOf, watchingRows } from './lifecycle-metrics.ts'
-import { invitationRows, keyRows, memberRows, organizationRows } from './lifecycle-people.ts'
+import { invitationRows, memberRows, organizationRows } from './lifecycle-people.ts'
 import { acceptedPipeBodies, pipeBodies } from './lifecycle-pipe-bodies.ts'
 import { checkPipes, pipeAt, pipeRows, pipeTarget, runnerCommand } from './lifecycle-pipes.ts'
-import { checkEndpoints, endpointIds, endpointRows, engines, serviceAt, serviceRows } from './lifecycle-services.ts'
 import {
-  alive,
   type Common,
   change,
   checkList,
+  outside,
+  type Row,
+  refusedTo,
+  secretOf,
+  throttledAfter,
+} from './lifecycle-rows.ts'
+import { checkEndpoints, endpointIds, endpointRows, engines, serviceAt, serviceRows } from './lifecycle-services.ts'
+import {
+  alive,
   forgetUnused,
   invitations,
   keys,
@@ -36,16 +44,11 @@ import {
   members,
   newThing,
   organizations,
-  outside,
   pipes,
-  type Row,
-  refusedTo,
   removes,
-  secretOf,
   services,
   type Thing,
   thingSelector,
-  throttledAfter,
 } from './lifecycle-world.ts'
 
 const removingRows: Row[] = [

@@ -17,24 +17,19 @@ import {
   timestampIn,
 } from './against-model.ts'
 import { acceptedPipeBodies, defaultScaling, defaultSettings, pipeBodies } from './lifecycle-pipe-bodies.ts'
+import { change, checkList, limits, lookAt, type Row, read } from './lifecycle-rows.ts'
 import { serviceAt } from './lifecycle-services.ts'
 import {
   alive,
-  change,
   changesBetween,
-  checkList,
   checkTag,
   defined,
-  limits,
-  lookAt,
   type Model,
   newThing,
   noPipe,
   type PipeThing,
   pick,
   pipes,
-  type Row,
-  read,
   type ServiceThing,
   services,
   type ThingSelector,

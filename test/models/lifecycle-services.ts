@@ -17,23 +17,16 @@ import {
   sparsely,
   timestampIn,
 } from './against-model.ts'
-import { accessLists, complete, isBadList } from './lifecycle-people.ts'
+import { accessLists, complete, isBadList } from './lifecycle-keys.ts'
+import { change, inside, limits, listOf, lookAt, outside, type Row, read } from './lifecycle-rows.ts'
 import {
   attachedTo,
-  change,
   defined,
   forgetUnused,
-  inside,
-  limits,
-  listOf,
-  lookAt,
   type Model,
   newThing,
   nothing,
-  outside,
   pick,
-  type Row,
-  read,
   type ServiceThing,
   services,
   shows,

@@ -4,14 +4,13 @@ import { Readable } from 'node:stream'
 import { it } from 'node:test'
 import { makeRandom, type Random } from '../../chaos/random.ts'
 import type { EngineColumn, Insert } from '../../src/engine/engine.ts'
-import type { ObjectFormat } from '../../src/formats/decode/decode.ts'
-import { type EncoderParts, makeObjectEncoder } from '../../src/formats/encode/encoder.ts'
-import type { Rows } from '../../src/runner/rows.ts'
+import type { ObjectFormat } from '../../src/formats/decode/decoding.ts'
+import type { EncoderParts } from '../../src/formats/encode/encoder.ts'
+import { makeObjectEncoder } from '../../src/formats/encode/object-encoder.ts'
+import type { Rows } from '../../src/formats/encode/rows.ts'
 import { findSkipped } from '../../src/runner/skipped-rows.ts'
 import { openFilePipe } from '../damaged-files/file-pipe.ts'
 import { MemoryFiles } from '../damaged-files/memory-files.ts'
-import { loopbackEgress } from '../sources/conformance.ts'
-import { plainContext } from '../sources/object-storage-conformance.ts'
 import { describeOnEngines, insertOf as insertWith, never, shape } from './sink-world.ts'
 
 const rowCount = 20_000
@@ -82,12 +81,9 @@ function partsOf(format: ObjectFormat, columns: EngineColumn[]): EncoderParts {
   return {
     kind: 'objectStorage',
     source: { format, compression: 'auto' },
-    secrets: {},
     destination: { columns },
     fieldMappings: [],
-    organizationId: 'organization',
-    context: plainContext,
-    egress: loopbackEgress,
+    openRegistry: () => undefined,
   }
 }
 

@@ -2,7 +2,8 @@
 // threads and child processes inherit the import, and so the mutant.
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { mutants, readMutated } from './mutants.ts'
+import { readMutated } from './mutants/mutant.ts'
+import { mutants } from './mutants.ts'
 
 const name = process.env.PENSTOCK_TEST_MUTANT
 if (name !== undefined) {

@@ -1,35 +1,23 @@
 // Runs the tests of all mutants, or of the named ones: node bin/node24.js test/run/run-mutants.ts [names...]
-// Each test file of a mutant must fail by an assertion. --part selects the promised mutants and an eighth of the others, a
+// Each test file of a mutant must fail by an assertion. --part selects the mutants of every commit and an eighth of the others, a
 // different eighth with each commit, and skips the run without mutants, for use after a successful test run.
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { makeCommitPart } from './commit-part.ts'
-import { type Mutant, mutants, readMutated } from './mutants.ts'
+import { type Mutant, readMutated } from './mutants/mutant.ts'
+import { mutants } from './mutants.ts'
 import { openTestRun, root } from './test-run.ts'
 
 const isPart = process.argv[2] === '--part'
 const names = isPart ? [] : process.argv.slice(2)
 
-/** Mutants named in ROBUSTNESS.md. */
-const promised = [
-  'no-org-lock',
-  'no-idempotency',
-  'skip-authorization',
-  'tenant-leak',
-  'echo-secret',
-  'no-egress-check',
-  'activity-outside-transaction',
-  'checkpoint-after',
-  'plain-insert-body',
-]
-
 /** Without tests on real servers: these break their promises by controls of their own. */
 function partOfAll(): Mutant[] {
   const isInPart = makeCommitPart()
   return mutants.filter(
-    ({ name, tests }) =>
-      !tests.some((test) => test.startsWith('test/real/')) && (promised.includes(name) || isInPart(name)),
+    ({ name, tests, everyCommit }) =>
+      !tests.some((test) => test.startsWith('test/real/')) && (everyCommit || isInPart(name)),
   )
 }
 

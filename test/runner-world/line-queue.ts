@@ -2,6 +2,7 @@
 // duplicates or name missing objects. Reading ends when all objects are listed and no message is left.
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
+import { NotConnected, ProbeFailure } from '../../src/source-shapes/source-failure.ts'
 import { partitionOf, progressOf } from '../../src/sources/object-storage/object-assignment.ts'
 import {
   begun,
@@ -14,9 +15,7 @@ import {
   type Batch,
   EndOfInput,
   finishedPosition,
-  NotConnected,
   type Positions,
-  ProbeFailure,
   type ReadableSource,
   type ReadLimits,
   type Selection,

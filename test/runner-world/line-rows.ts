@@ -2,9 +2,9 @@
 // BROKEN cannot be read from there on.
 import { Readable } from 'node:stream'
 import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../../src/formats/encode/encoder.ts'
-import type { Rows } from '../../src/runner/rows.ts'
+import type { Rows } from '../../src/formats/encode/rows.ts'
 import type { Encoders } from '../../src/runner/session.ts'
-import { ProbeFailure } from '../../src/sources/source.ts'
+import { ProbeFailure } from '../../src/source-shapes/source-failure.ts'
 
 interface Line {
   partition: string

@@ -1,11 +1,11 @@
 // Sources of lines: a stream with partitions, and an object storage. They end when everything is read.
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
+import { NotConnected } from '../../src/source-shapes/source-failure.ts'
 import { assignmentOf, partitionOf } from '../../src/sources/object-storage/object-assignment.ts'
 import {
   type Batch,
   EndOfInput,
-  NotConnected,
   type Positions,
   type ReadableSource,
   type ReadLimits,

@@ -5,8 +5,9 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReplicaTables } from '../../src/engine/replica-tables.ts'
 import { Log } from '../../src/lib/log.ts'
-import type { StoredPipe } from '../../src/pipes/pipe.ts'
 import { defaultScaling } from '../../src/pipes/scaling.ts'
+import { defaultSettings } from '../../src/pipes/settings.ts'
+import type { EffectivePipe } from '../../src/runner/configuration.ts'
 import { replicationName } from '../../src/runner/postgres/names.ts'
 import { makeReplicationWorker } from '../../src/runner/postgres/postgres-worker.ts'
 import type { WorkerTimes } from '../../src/runner/session.ts'
@@ -26,7 +27,7 @@ export interface ReplicationWorld {
   tables: MemoryTables
   statuses: WorkerStatus[]
   source: PostgresSource
-  pipe: StoredPipe
+  pipe: EffectivePipe
   /** Overrides the engine in memory. */
   openTables?: (signal: AbortSignal) => Promise<ReplicaTables>
   /** Overrides the times of this world for workers that are started later. */
@@ -105,7 +106,7 @@ export async function makeReplicationWorld(
       ...settings,
     },
   }
-  const pipe: StoredPipe = {
+  const pipe: EffectivePipe = {
     id: `0199a000-0000-7000-8000-${String(databases).padStart(12, '0')}`,
     organizationId: 'organization',
     serviceId: 'service',
@@ -116,7 +117,7 @@ export async function makeReplicationWorld(
     destination: { database: 'shop', columns: [] },
     fieldMappings: [],
     scaling: defaultScaling,
-    settings: {},
+    settings: defaultSettings,
     state: 'Running',
     createdAt: '2026-11-02T16:40:07.310Z',
     updatedAt: '2026-11-02T16:40:07.310Z',

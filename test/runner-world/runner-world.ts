@@ -5,10 +5,12 @@ import { Egress } from '../../src/lib/egress.ts'
 import { Log } from '../../src/lib/log.ts'
 import type { StoredPipe } from '../../src/pipes/pipe.ts'
 import { defaultScaling, type Scaling } from '../../src/pipes/scaling.ts'
-import type { Settings } from '../../src/pipes/settings.ts'
+import { defaultSettings, type Settings } from '../../src/pipes/settings.ts'
+import type { EffectivePipe } from '../../src/runner/configuration.ts'
 import { makeWorker, type WorkerOptions } from '../../src/runner/move.ts'
 import type { Worker, WorkerEnd, WorkerParts, WorkerStatus } from '../../src/runner/worker.ts'
-import { NotConnected, type ReadableSource } from '../../src/sources/source.ts'
+import { NotConnected } from '../../src/source-shapes/source-failure.ts'
+import type { ReadableSource } from '../../src/sources/source.ts'
 import { Faults } from './faults.ts'
 import { LineEngine } from './line-sink.ts'
 import { MemoryStore } from './memory-store.ts'
@@ -144,7 +146,7 @@ const sources = {
   objectStorage: { url: 'https://bucket.example.com/*' },
 }
 
-function pipeOf(kind: WorldOptions['kind'], scaling: Scaling, settings: Partial<Settings>): StoredPipe {
+function pipeOf(kind: WorldOptions['kind'], scaling: Scaling, settings: Partial<Settings>): EffectivePipe {
   const now = new Date(0).toISOString()
   return {
     id: '00000000-0000-7000-8000-000000000001',
@@ -158,7 +160,7 @@ function pipeOf(kind: WorldOptions['kind'], scaling: Scaling, settings: Partial<
     destination: { database: 'default', table: 'lines', columns: [{ name: 'line', type: 'String' }] },
     fieldMappings: [],
     scaling,
-    settings,
+    settings: { ...defaultSettings, ...settings },
     createdAt: now,
     updatedAt: now,
     version: 1,

@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict'
 import { Egress } from '../../src/lib/egress.ts'
 import { type ProbeResult, type ProbeStep, probeSteps } from '../../src/source-shapes/probe.ts'
+import { type FailureCode, ProbeFailure } from '../../src/source-shapes/source-failure.ts'
 import {
   type Batch,
   EndOfInput,
-  type FailureCode,
   type Positions,
-  ProbeFailure,
   type ReadableSource,
   type ReadLimits,
   type Selection,

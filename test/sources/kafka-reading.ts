@@ -1,7 +1,8 @@
 // Reading from Kafka: every record exactly once without gaps, from given positions, within the limits.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Batch, NotConnected, type Positions, type ReadableSource } from '../../src/sources/source.ts'
+import { NotConnected } from '../../src/source-shapes/source-failure.ts'
+import type { Batch, Positions, ReadableSource } from '../../src/sources/source.ts'
 import { assertGapless, loopbackEgress, readAll } from './conformance.ts'
 import type { KafkaServer } from './kafka-server.ts'
 import {

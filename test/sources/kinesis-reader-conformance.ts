@@ -3,14 +3,8 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import {
-  type Batch,
-  NotConnected,
-  type Positions,
-  ProbeFailure,
-  type ReadableSource,
-  type SourceReader,
-} from '../../src/sources/source.ts'
+import { NotConnected, ProbeFailure } from '../../src/source-shapes/source-failure.ts'
+import type { Batch, Positions, ReadableSource, SourceReader } from '../../src/sources/source.ts'
 import { assertGapless, loopbackEgress, positionsAfter, readAll } from './conformance.ts'
 import { jsonRecords, type KinesisUnderTest } from './kinesis-conformance.ts'
 import { closedPort } from './odd-servers.ts'

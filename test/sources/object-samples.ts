@@ -2,7 +2,7 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import avsc from 'avsc'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import type { Compression, ObjectFormat } from '../../src/formats/decode/decode.ts'
+import type { Compression, ObjectFormat } from '../../src/formats/decode/decoding.ts'
 import type { Row } from '../../src/source-shapes/probe.ts'
 
 export const jsonLines = Buffer.from('{"id":1,"name":"one"}\n{"id":2,"name":"two"}\n')

@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProbeStep } from '../../src/source-shapes/probe.ts'
-import type { FailureCode, ProbeFailure } from '../../src/sources/source.ts'
+import type { FailureCode, ProbeFailure } from '../../src/source-shapes/source-failure.ts'
 import { probeFails } from './conformance.ts'
 import { emptyServer, fillServer, type PostgresServer, type SourceChange, secrets, sourceOf } from './postgres-world.ts'
 

@@ -1,0 +1,97 @@
+// Defects of outgoing connections: allowed addresses only, no cleartext passwords, bounded probes.
+import type { Mutant } from './mutant.ts'
+
+export const egressMutants: Mutant[] = [
+  {
+    name: 'password-over-http',
+    file: 'src/lib/egress.ts',
+    find: "if (protocol === 'https' || this.#policy.allowPlaintext ||",
+    replace: "if (protocol === 'https' || this.#policy.allowPlaintext !== null ||",
+    tests: ['src/engine/check.test.ts', 'src/engine/client.test.ts'],
+  },
+  {
+    name: 'service-with-a-password-over-http',
+    file: 'src/services/service.ts',
+    find: "if (address.protocol === 'https' || password === '' || allowPlaintext) return",
+    replace: 'if (address.protocol !== password || allowPlaintext) return',
+    tests: ['src/services/create-service.test.ts', 'src/services/update-service.test.ts'],
+  },
+  {
+    name: 'no-egress-check',
+    everyCommit: true,
+    file: 'src/lib/egress.ts',
+    find: "    if (denial) throw new EgressError('denied', { denial })\n",
+    replace: '    void denial\n',
+    tests: ['src/lib/egress.test.ts'],
+  },
+  {
+    name: 'resolve-twice',
+    file: 'src/lib/egress.ts',
+    find: 'return await openSocket(address, port,',
+    replace: 'return await openSocket((await this.#resolved(host, signal))[index] ?? address, port,',
+    tests: ['src/lib/egress.test.ts'],
+  },
+  {
+    name: 'samples-not-validated',
+    file: 'src/pipes/update-pipe.ts',
+    find: '      await probe(probeOf(merged.pipe, secrets, { mustFit: true }))\n',
+    replace: '      void [probe, probeOf]\n',
+    tests: ['src/pipes/validate-samples.test.ts'],
+  },
+  {
+    name: 'stored-password-goes-anywhere',
+    file: 'src/pipes/discover-schema.ts',
+    find: '      requireOwnPassword(secrets)\n',
+    replace: '      void requireOwnPassword\n',
+    tests: ['src/pipes/discover-schema.test.ts'],
+  },
+  {
+    name: 'stored-is-not-checked',
+    file: 'src/pipes/update-pipe.ts',
+    find: 'prepared?.version !== pipe.version',
+    replace: 'prepared === null',
+    tests: ['src/pipes/validate-samples.test.ts'],
+  },
+  {
+    name: 'repetition-probes-again',
+    file: 'src/execution/prepare-operation.ts',
+    find: 'if (await isRepetition(executionContext, request))',
+    replace: 'if (isRepetition === undefined)',
+    tests: ['src/pipes/validate-samples.test.ts'],
+  },
+  {
+    name: 'probes-without-number',
+    file: 'src/sources/probe.ts',
+    find: 'this.#running.length < maxAtOnce && ofOrganization < maxOfOrganization',
+    replace: 'ofOrganization < 1000',
+    tests: ['src/sources/probe.test.ts'],
+  },
+  {
+    name: 'probe-outlives-caller',
+    file: 'src/sources/probe.ts',
+    find: 'AbortSignal.any([limit, this.#closing.signal, ...(gone ? [gone] : [])])',
+    replace: 'AbortSignal.any([limit, this.#closing.signal, ...(gone ? [] : [])])',
+    tests: ['src/sources/probe.test.ts', 'src/pipes/validate-samples.test.ts'],
+  },
+  {
+    name: 'misfit-accepted',
+    file: 'src/sources/probe.ts',
+    find: 'if (mustFit && misfits.length > 0) throw',
+    replace: 'if (mustFit && misfits.length < 0) throw',
+    tests: ['src/pipes/validate-samples.test.ts'],
+  },
+  {
+    name: 'plaintext-postgres',
+    file: 'src/sources/postgres/postgres-connection.ts',
+    find: 'if (!hasTls && !allowPlaintext) throw',
+    replace: 'if (!hasTls && allowPlaintext === undefined) throw',
+    tests: ['src/sources/postgres/postgres.test.ts'],
+  },
+  {
+    name: 'plaintext-kafka',
+    file: 'src/sources/kafka/kafka-connection.ts',
+    find: 'if (access.hasTls || !context.allowPlaintext || isMutual(config)) throw',
+    replace: 'if (access.hasTls || isMutual(config)) throw',
+    tests: ['src/sources/kafka/kafka.test.ts'],
+  },
+]

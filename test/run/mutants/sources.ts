@@ -1,0 +1,96 @@
+// Defects of Kafka, Kinesis, queues and object storage: positions, resharding, damaged files.
+import type { Mutant } from './mutant.ts'
+
+export const sourceMutants: Mutant[] = [
+  {
+    name: 'row-spans-files',
+    file: 'src/formats/encode/object-rows.ts',
+    find: '(isLast ? format.checkLast(bytes, start, end) : undefined)',
+    replace: '(isLast ? undefined : undefined)',
+    tests: ['src/formats/encode/object-encoder.test.ts'],
+  },
+  {
+    name: 'damaged-file-holds-up-others',
+    file: 'src/runner/damaged-objects.ts',
+    find: 'mayGiveUp: () => hasRead,',
+    replace: 'mayGiveUp: () => hasRead && last !== undefined,',
+    tests: ['src/runner/move.test.ts'],
+  },
+  {
+    name: 'bytes-behind-compressed-data',
+    file: 'src/formats/decode/compression.ts',
+    find: 'if (!isPadding && trailing.length > 0) throw',
+    replace: 'if (!isPadding && trailing.length < 0) throw',
+    tests: ['src/formats/decode/compressed-stream.test.ts'],
+  },
+  {
+    name: 'read-to-what-was-given-up',
+    file: 'src/sources/direct/direct-connection.ts',
+    find: 'buffer.\n    socket.destroy()\n',
+    replace: 'buffer.\n    setTimeout(() => socket.destroy(), 1_000)\n',
+    tests: ['src/sources/direct/direct-client.test.ts'],
+  },
+  {
+    name: 'header-value-by-backtracking',
+    file: 'src/sources/direct/answer-head.ts',
+    find: 'trimBlanks(line.slice(colon + 1))',
+    replace: "/^[ \\t]*([^\\r\\n\\0]*?)[ \\t]*$/.exec(line.slice(colon + 1))?.[1] ?? '\\0'",
+    tests: ['src/sources/direct/answer-head.test.ts'],
+  },
+  {
+    name: 'object-of-another-size',
+    file: 'src/sources/object-storage/whole-object.ts',
+    find: 'body instanceof DirectBody && body.sizeBytes === sizeBytes',
+    replace: 'body instanceof DirectBody',
+    tests: ['src/sources/object-storage/s3-store.test.ts'],
+  },
+  {
+    name: 'message-removed-early',
+    file: 'src/runner/queue/follow-queue.ts',
+    find: "const finished = those((claim) => claim === 'finished')",
+    replace: "const finished = those((claim) => claim !== 'others')",
+    tests: ['src/runner/queue-worker.test.ts'],
+  },
+  {
+    name: 'nothing-claimed',
+    file: 'src/runner/queue/follow-queue.ts',
+    find: 'claimable.length === 0 ? [] : await store.claim(claimable.map(({ partition }) => partition))',
+    replace: "claimable.map((): Claim => 'mine')",
+    tests: ['src/runner/queue-worker.test.ts'],
+  },
+  {
+    name: 'recreated-topic-skipped',
+    file: 'src/sources/kafka/kafka-offset-reset.ts',
+    find: '} else if (known.log === topicId) {',
+    replace: '} else if (known.log !== undefined) {',
+    tests: ['src/runner/changing-topics.test.ts'],
+  },
+  {
+    name: 'token-without-topic-id',
+    file: 'src/sources/kafka/kafka-position.ts',
+    find: "topicId === undefined ? '' : ` in",
+    replace: "topicId !== '' ? '' : ` in",
+    tests: ['src/runner/changing-topics.test.ts'],
+  },
+  {
+    name: 'page-not-held',
+    file: 'src/sources/kinesis/kinesis-batches.ts',
+    find: 'if (memory === next?.memory) memory.hold()',
+    replace: 'if (memory === undefined) memory.hold()',
+    tests: ['src/sources/kinesis/kinesis-batches.test.ts'],
+  },
+  {
+    name: 'expired-shard-not-reported',
+    file: 'src/sources/kinesis/kinesis-shards.ts',
+    find: 'return [...expired, ...present]',
+    replace: 'return [...expired.slice(expired.length), ...present]',
+    tests: ['src/sources/kinesis/kinesis-reader.test.ts'],
+  },
+  {
+    name: 'polled-from-what-was-given',
+    file: 'src/sources/kinesis/kinesis-reader.ts',
+    find: 'kinesis.getShardIterator(shard.id, resumeOf(shard), signal)',
+    replace: 'kinesis.getShardIterator(shard.id, startOf(shard), signal)',
+    tests: ['src/sources/kinesis/kinesis-fan-out.test.ts'],
+  },
+]
