@@ -17,7 +17,11 @@ test('a command is offered exactly when the API would accept it and change the s
   assert.deepEqual(differences, [])
 })
 
-function changesState(kind: string, state: (typeof stateNames)[number], command: PipeCommand): boolean {
+function changesState(
+  kind: (typeof kindNames)[number],
+  state: (typeof stateNames)[number],
+  command: PipeCommand,
+): boolean {
   try {
     return stateAfter(kind, state, command) !== state
   } catch {

@@ -7,7 +7,9 @@ import type { FieldProblem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { fieldPath } from '../lib/shape-rules.ts'
 import { ColumnNames, Name } from '../source-shapes/names.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
 import { fieldProblem } from '../source-shapes/source-kind.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 
 const Column = Type.Object(
   {
@@ -89,12 +91,12 @@ export type FieldMappings = Static<typeof FieldMappings>
 
 /** The destination of a new pipe. Reports problems of the fields that no update can change. */
 export function newDestination(
-  kind: string | undefined,
+  kind: SourceKindName | undefined,
   created: Static<typeof DestinationCreate>,
   problems: FieldProblem[],
 ): Destination {
   const { database, columns = [] } = created
-  if (kind === 'postgres') {
+  if (readsTables(kind)) {
     const unusable = (['table', 'managedTable', 'tableDefinition'] as const).filter((name) => name in created)
     problems.push(...unusable.map((name) => fieldProblem(`destination.${name}`, `is ${notForPostgres}`)))
     return { database, columns }
@@ -108,12 +110,12 @@ const notForPostgres = 'not for a postgres pipe: its table mappings say where th
 
 /** Validates the columns of a new or changed pipe, and everything that refers to a column. */
 export function destinationProblems(
-  kind: string | undefined,
+  kind: SourceKindName | undefined,
   destination: Destination,
   fieldMappings: FieldMappings,
 ): FieldProblem[] {
   const problems: FieldProblem[] = []
-  if (kind === 'postgres' && destination.table === undefined && destination.columns.length > 0) {
+  if (readsTables(kind) && destination.table === undefined && destination.columns.length > 0) {
     problems.push(fieldProblem('destination.columns', `are ${notForPostgres}`))
   }
   const columns = new Set<string>()

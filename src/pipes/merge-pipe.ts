@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { type FieldProblem, invalidBody } from '../lib/problem.ts'
 import type { PipeSource, SourceSecrets } from '../source-shapes/source-kind.ts'
+import { sourceKind } from '../source-shapes/source-kinds.ts'
 import { destinationProblems } from './destination.ts'
-import { type PipePatch, type StoredPipe, sourceKind } from './pipe.ts'
+import type { PipePatch, StoredPipe } from './pipe.ts'
 
 export interface MergedPipe {
   pipe: StoredPipe

@@ -8,6 +8,7 @@ import { workingStates } from '../progress/settled-state.ts'
 import { listTableProgress } from '../progress/tables/store.ts'
 import { tableMetrics } from '../progress/tables/table-metrics.ts'
 import type { PostgresSource } from '../source-shapes/postgres-source.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import { pipeNotFound, type StoredPipe } from './pipe.ts'
 import { loadPipe } from './store.ts'
 
@@ -70,7 +71,7 @@ function joinReasons(reason: string | null, warning: string | undefined): string
 }
 
 async function loadTables(sql: Sql, { id, kind, state, source }: StoredPipe, now: string): Promise<PipeTable[]> {
-  if (kind !== 'postgres') return []
+  if (!readsTables(kind)) return []
   const tables = await listTableProgress(sql, id)
   return tableMetrics(source as PostgresSource, tables, { now, isWorkedOn: workingStates.includes(state) })
 }

@@ -10,17 +10,11 @@ import { kinesis } from '../source-shapes/kinesis-source.ts'
 import { objectStorage } from '../source-shapes/object-storage-source.ts'
 import { type PostgresSource, postgres } from '../source-shapes/postgres-source.ts'
 import type { ProbeRequest } from '../source-shapes/probe.ts'
-import type { SourceKind, SourceKindName, SourceSecrets } from '../source-shapes/source-kind.ts'
+import type { SourceKindName, SourceSecrets } from '../source-shapes/source-kind.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import { Columns, Destination, DestinationCreate, FieldMappings } from './destination.ts'
 import { Scaling, ScalingCreate } from './scaling.ts'
 import { defaultSettings, Settings, SettingsCreate, SettingsPatch } from './settings.ts'
-
-const sourceKinds = { kafka, kinesis, objectStorage, postgres } satisfies Record<SourceKindName, unknown>
-
-/** The source kind by its name, untyped because the name is known only at run time. */
-export function sourceKind(kind: SourceKindName): SourceKind<object, object, object> {
-  return sourceKinds[kind] as unknown as SourceKind<object, object, object>
-}
 
 export const PipePath = Type.Object({ ...ServicePath, pipeId: idParameter('A pipe of the service.') })
 
@@ -155,7 +149,7 @@ export function pipeNotFound(serviceId: string, pipeId: string): Problem {
 
 /** Names of the destination tables, all in the database of the destination. */
 export function destinationTables({ kind, source, destination: { table } }: StoredPipe): string[] {
-  if (kind !== 'postgres') return table === undefined ? [] : [table]
+  if (!readsTables(kind)) return table === undefined ? [] : [table]
   return (source as PostgresSource).tableMappings.map(({ targetTable }) => targetTable)
 }
 

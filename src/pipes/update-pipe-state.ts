@@ -4,6 +4,7 @@ import { PipeCommand, stateAfter } from '../progress/pipe-state.ts'
 import { forgetErrors } from '../progress/store.ts'
 import { requestReload } from '../progress/tables/store.ts'
 import { hasLiveWorkers } from '../progress/workers/store.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import { changePipe } from './change-pipe.ts'
 import { Pipe, PipePath, showPipe } from './pipe.ts'
 import { pipeExample } from './pipe-example.ts'
@@ -39,7 +40,7 @@ export const updatePipeState = operation({
       pipe: { ...pipe, state: stateAfter(pipe.kind, pipe.state, body.command, { hasWorkers }) },
     }))
     // Starting a completed load again reloads everything.
-    const isReload = pipe.state === 'Resync' || (kind === 'postgres' && state === 'Completed')
+    const isReload = pipe.state === 'Resync' || (readsTables(kind) && state === 'Completed')
     if (isReload && pipe.state !== state) {
       await requestReload(sql, { organizationId: pipe.organizationId, pipeId: id, now })
     }

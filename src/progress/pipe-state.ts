@@ -1,7 +1,10 @@
 // States of a pipe and the transitions by commands (docs/contract.md, section 10). Only commands and the runner change the state. A
 // command that takes time leads to a transitional state such as `Stopping`, which the runner ends.
+
 import { Problem } from '../lib/problem.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 
 export const PipeState = Type.Enum(
   [
@@ -29,7 +32,7 @@ export type PipeCommand = Static<typeof PipeCommand>
 
 /** A stopped postgres pipe keeps its replication slot, and is called paused. */
 const stopNames = {
-  postgres: { stopped: 'Paused', stopping: 'Pausing' },
+  tables: { stopped: 'Paused', stopping: 'Pausing' },
   others: { stopped: 'Stopped', stopping: 'Stopping' },
 } as const
 
@@ -66,18 +69,18 @@ const commands: Record<PipeState, Row> = {
 }
 
 /** Initial state of a pipe. */
-export function firstState(kind: string, startPaused: boolean): PipeState {
+export function firstState(kind: SourceKindName, startPaused: boolean): PipeState {
   return startPaused ? namesFor(kind).stopped : 'Provisioning'
 }
 
 /** The state after a command; throws when the command is not allowed in this state. */
 export function stateAfter(
-  kind: string,
+  kind: SourceKindName,
   state: PipeState,
   command: PipeCommand,
   { hasWorkers } = { hasWorkers: true },
 ): PipeState {
-  if (command === 'resync' && kind !== 'postgres') {
+  if (command === 'resync' && !readsTables(kind)) {
     throw new Problem('pipe_cannot_resync', `a ${kind} pipe cannot be resynced; only postgres pipes can`)
   }
   const names = namesFor(kind)
@@ -100,6 +103,6 @@ export function stateAfter(
   }
 }
 
-function namesFor(kind: string) {
-  return kind === 'postgres' ? stopNames.postgres : stopNames.others
+function namesFor(kind: SourceKindName) {
+  return readsTables(kind) ? stopNames.tables : stopNames.others
 }

@@ -1,9 +1,9 @@
 // Classifies errors of a worker: temporary, to be fixed by the user, or final. Reasons are our own texts, never the raw text of
 // another system.
 import { EngineError } from '../engine/engine.ts'
-import { hostInUrl } from '../lib/host.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
 import { NotConnected, ProbeFailure } from '../source-shapes/source-failure.ts'
+import { sourceKind } from '../source-shapes/source-kinds.ts'
 import { SourceChanged } from '../sources/source.ts'
 import { shownText } from './status.ts'
 import { LeaseLost } from './worker.ts'
@@ -62,14 +62,6 @@ function failureOf(error: unknown, pipe: StoredPipe): Failure | undefined {
   return undefined
 }
 
-/** The source by the name that the user gave it. */
 function describeSource({ kind, source }: StoredPipe): string {
-  const shown = source as Record<'brokers' | 'streamName' | 'url' | 'azureContainerName' | 'host' | 'port', unknown>
-  const { brokers, streamName, url, azureContainerName, host, port } = shown
-  if (kind === 'kafka' && typeof brokers === 'string') return `Kafka at ${brokers}`
-  if (kind === 'postgres' && typeof host === 'string') return `PostgreSQL at ${hostInUrl(host)}:${port}`
-  if (kind === 'kinesis' && typeof streamName === 'string') return `the Kinesis stream ${streamName}`
-  if (typeof url === 'string') return `the object storage at ${url}`
-  if (typeof azureContainerName === 'string') return `the container ${azureContainerName}`
-  return 'the source'
+  return sourceKind(kind).describe(source) || 'the source'
 }

@@ -7,6 +7,7 @@ import { findPipe, type PipeToRun } from '../pipes/store.ts'
 import { findReloadRequest } from '../progress/tables/store.ts'
 import type { StoredService } from '../services/service.ts'
 import { findService } from '../services/store.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 
 /** A pipe with all settings: those that were not set have their defaults. */
 export type EffectivePipe = StoredPipe & { settings: Settings }
@@ -37,7 +38,7 @@ export async function findConfiguration(
   if (!endpoint) return { hindrance: 'the service has no endpoint; register one, then start the pipe' }
   const pipe: EffectivePipe = { ...stored, settings: { ...defaultSettings, ...stored.settings } }
   // A reload is requested by a command, which changes no field of the pipe.
-  const reloadRequestedAt = pipe.kind === 'postgres' ? await findReloadRequest(sql, pipeId) : null
+  const reloadRequestedAt = readsTables(pipe.kind) ? await findReloadRequest(sql, pipeId) : null
   return { pipe, endpoint, digest: digestOf(pipe, endpoint, reloadRequestedAt) }
 }
 

@@ -1,9 +1,10 @@
 // Deregisters the enhanced fan-out consumers of deleted kinesis pipes.
 import { VaultError } from '../lib/vault.ts'
 import { openSecrets } from '../pipes/store.ts'
-import type { LeftAtKinesis, LeftoverOf } from '../progress/leftovers/store.ts'
+import type { LeftoverOf } from '../progress/leftovers/store.ts'
 import type { KinesisSource } from '../source-shapes/kinesis-source.ts'
 import { ProbeFailure } from '../source-shapes/source-failure.ts'
+import type { LeftAtKinesis } from '../source-shapes/source-kind.ts'
 import { makeKinesis } from '../sources/kinesis/kinesis-client.ts'
 import { consumerNameOf } from '../sources/kinesis/kinesis-consumer.ts'
 import type { EndParts } from './make-ends.ts'

@@ -12,6 +12,7 @@ import type { WorkerLease } from '../progress/store.ts'
 import { openEngineAccess } from '../services/engine-access.ts'
 import type { PostgresSource } from '../source-shapes/postgres-source.ts'
 import type { SourceSecrets } from '../source-shapes/source-kind.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import { makeReadableSource } from '../sources/make-source.ts'
 import type { PostgresAccess } from '../sources/postgres/postgres-access.ts'
 import type { ReadableSource, SourceContext } from '../sources/source.ts'
@@ -47,7 +48,7 @@ export async function makeEnds(
   const { egress, context } = parts
   const { pipe } = configuration
   const { organizationId, kind } = pipe
-  if (kind === 'postgres') throw new Error('a postgres pipe has other ends')
+  if (readsTables(kind)) throw new Error('a pipe that replicates tables has other ends')
   const { secrets, access } = openAll(parts, configuration)
   const shown = pipe.source as Record<string, unknown>
   return {

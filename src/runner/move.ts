@@ -1,6 +1,7 @@
 // A worker: connects, finishes recorded deliveries, moves rows, and starts again after a failure, until it is stopped or fails.
 // An attempt depends only on the state in the database; memory keeps nothing but the number of failed attempts per object.
 import type { StoredPipe } from '../pipes/pipe.ts'
+import { readsObjects } from '../source-shapes/source-kinds.ts'
 import { pause } from './back-off.ts'
 import { type BatchSize, makeBatchSize } from './batch-size.ts'
 import { type BuildScheduler, buildSchedulerOfProcess } from './build-scheduler.ts'
@@ -56,7 +57,7 @@ export interface Mover<End> {
 export function makeWorker(parts: WorkerParts, options: WorkerOptions = {}): Worker {
   const { pipe, openSink } = parts
   const { settings } = pipe
-  const isStream = pipe.kind !== 'objectStorage'
+  const isStream = !readsObjects(pipe.kind)
   const attempts: ObjectAttempts = new Map()
   const damage = makeDamage()
   const moveAll = (session: Session): Promise<'stopped' | 'completed'> => {

@@ -4,9 +4,11 @@ import type { Egress } from '../lib/egress.ts'
 import type { Log } from '../lib/log.ts'
 import type { Vault } from '../lib/vault.ts'
 import type { StoredPipe } from '../pipes/pipe.ts'
-import type { LeftAtKinesis, Leftover, LeftoverOf } from '../progress/leftovers/store.ts'
+import type { Leftover, LeftoverOf } from '../progress/leftovers/store.ts'
 import type { WorkerLease } from '../progress/store.ts'
 import { makeEngineReports, type ReportEngine } from '../services/engine-reports.ts'
+import type { LeftAtKinesis } from '../source-shapes/source-kind.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import type { SourceContext } from '../sources/source.ts'
 import type { Configuration } from './configuration.ts'
 import type { WorkerOrder } from './leased-worker.ts'
@@ -46,7 +48,7 @@ export function openRunner(dependencies: RunnerDependencies): Runner {
     log,
     tasks: makePeriodicTasks(dependencies),
     makeWorker: async ({ configuration, lease, workerCount, report, reportDelivery }) => {
-      if (configuration.pipe.kind === 'postgres') {
+      if (readsTables(configuration.pipe.kind)) {
         return makeReplicator(dependencies, { configuration, lease, workerCount, report, reportDelivery }, reportEngine)
       }
       const { source, ...parts } = await makeParts(dependencies, configuration, lease)
@@ -61,8 +63,7 @@ export function openRunner(dependencies: RunnerDependencies): Runner {
       return makeWorker({ ...parts, openSink, source, workerIndex, workerCount, epoch, log, report })
     },
     replay: async ({ configuration, lease, signal }) => {
-      if (configuration.pipe.kind === 'postgres')
-        return replayReplicated(dependencies, { configuration, lease, signal })
+      if (readsTables(configuration.pipe.kind)) return replayReplicated(dependencies, { configuration, lease, signal })
       const { access, ...parts } = await makeParts(dependencies, configuration, lease)
       const { database, table = '' } = configuration.pipe.destination
       const [{ openBadRows }, { replayBadRows }] = await Promise.all([

@@ -4,6 +4,7 @@ import type { EncoderParts, ObjectEncoder, RecordEncoder } from '../formats/enco
 import type { Settings } from '../pipes/settings.ts'
 import type { StoredPosition } from '../progress/delivery.ts'
 import type { KafkaSource } from '../source-shapes/kafka-source.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import { egressOf } from '../sources/kafka/kafka-routes.ts'
 import { registryOfSource } from '../sources/schema-registry/schema-registry.ts'
 import type { Positions, Selection, SourceReader } from '../sources/source.ts'
@@ -75,7 +76,7 @@ export function encoderPartsOf({
   context,
 }: Pick<WorkerParts, 'pipe' | 'secrets' | 'egress' | 'context'>): EncoderParts {
   const { kind, source, destination, fieldMappings, organizationId } = pipe
-  if (kind === 'postgres') throw new Error('postgres has no encoder')
+  if (readsTables(kind)) throw new Error('a pipe that replicates tables has no encoder')
   const openRegistry = (signal: AbortSignal) =>
     registryOfSource(source as KafkaSource, secrets, {
       ...context,

@@ -155,7 +155,8 @@ export type KafkaSourcePatch = Static<typeof KafkaSourcePatch>
 
 type Authentication = KafkaSource['authentication']
 
-export const kafka: SourceKind<KafkaSource, KafkaSourceCreate, KafkaSourcePatch> = {
+export const kafka: SourceKind<KafkaSource, KafkaSourceCreate, KafkaSourcePatch> & { reads: 'records' } = {
+  reads: 'records',
   Shown: KafkaSource,
   Create: KafkaSourceCreate,
   Patch: KafkaSourcePatch,
@@ -212,6 +213,8 @@ export const kafka: SourceKind<KafkaSource, KafkaSourceCreate, KafkaSourcePatch>
           : need('username', 'password')
     }
   },
+
+  describe: ({ brokers }) => brokers && `Kafka at ${brokers}`,
 }
 
 const topicName = /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/

@@ -71,7 +71,8 @@ const Patch = Type.Object(
 )
 type Patch = Static<typeof Patch>
 
-export const kinesis: SourceKind<Shown, Create, Patch> = {
+export const kinesis: SourceKind<Shown, Create, Patch> & { reads: 'records' } = {
+  reads: 'records',
   Shown,
   Create,
   Patch,
@@ -102,5 +103,12 @@ export const kinesis: SourceKind<Shown, Create, Patch> = {
       return missingSecretProblems('source.kinesis.accessKey', secrets.accessKey, ['accessKeyId', 'secretKey'], because)
     }
     return shown.iamRole ? [] : [fieldProblem('source.kinesis.iamRole', `is required, because ${because}`)]
+  },
+
+  describe: ({ streamName }) => streamName && `the Kinesis stream ${streamName}`,
+
+  leftBy({ region, streamName, authentication, iamRole, useEnhancedFanOut }) {
+    if (!useEnhancedFanOut) return undefined
+    return { kind: 'kinesis', region, streamName, authentication, ...(iamRole === undefined ? {} : { iamRole }) }
   },
 }

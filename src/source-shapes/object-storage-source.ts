@@ -144,7 +144,8 @@ function maskUrl(url: string): string {
   return `${address}?${parameters.join('&')}`
 }
 
-export const objectStorage: SourceKind<Shown, Create, Patch> = {
+export const objectStorage: SourceKind<Shown, Create, Patch> & { reads: 'objects' } = {
+  reads: 'objects',
   Shown,
   Create,
   Patch,
@@ -181,6 +182,11 @@ export const objectStorage: SourceKind<Shown, Create, Patch> = {
     // The connection string has the address of the account.
     const container = [...need('azureContainerName', because), ...need('connectionString', because)]
     return [...problems, ...container, ...need('path', because)]
+  },
+
+  describe({ url, azureContainerName }) {
+    if (url) return `the object storage at ${url}`
+    return azureContainerName && `the container ${azureContainerName}`
   },
 }
 

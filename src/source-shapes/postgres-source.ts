@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asciiLowerCase } from '../lib/ascii-case.ts'
-import { isHost } from '../lib/host.ts'
+import { hostInUrl, isHost } from '../lib/host.ts'
 import { mergePatch } from '../lib/merge-patch.ts'
 import { nullable, type Static, Type } from '../lib/schema.ts'
 import { defaultsOf, optionalFields } from '../lib/schema-fields.ts'
@@ -112,7 +112,8 @@ const Patch = Type.Object(
 )
 type Patch = Static<typeof Patch>
 
-export const postgres: SourceKind<Shown, Create, Patch> = {
+export const postgres: SourceKind<Shown, Create, Patch> & { reads: 'tables' } = {
+  reads: 'tables',
   Shown,
   Create,
   Patch,
@@ -162,6 +163,17 @@ export const postgres: SourceKind<Shown, Create, Patch> = {
       }
     }
     return problems
+  },
+
+  describe: ({ host, port }) => host && `PostgreSQL at ${hostInUrl(host)}:${port}`,
+
+  /** Replication slots of a snapshot end with their connections. A slot or publication that the user named is never removed. */
+  leftBy({ host, port, database, settings }) {
+    if (settings.replicationMode === 'snapshot') return undefined
+    const hasSlot = settings.replicationSlotName === undefined
+    const hasPublication = settings.publicationName === undefined
+    if (!hasSlot && !hasPublication) return undefined
+    return { kind: 'postgres', host, port, database, hasSlot, hasPublication }
   },
 }
 

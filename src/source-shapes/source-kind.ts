@@ -26,7 +26,30 @@ export interface SourceSecrets {
   schemaRegistry?: Record<string, string>
 }
 
+/** Objects of Penstock that a deleted pipe may have left at its source, and the address of the source. */
+export type LeftAtSource = LeftAtPostgres | LeftAtKinesis
+
+export interface LeftAtPostgres {
+  kind: 'postgres'
+  host: string
+  port: number
+  database: string
+  hasSlot: boolean
+  hasPublication: boolean
+}
+
+/** A consumer of enhanced fan-out. */
+export interface LeftAtKinesis {
+  kind: 'kinesis'
+  region: string
+  streamName: string
+  authentication: 'IAM_ROLE' | 'IAM_USER'
+  iamRole?: string
+}
+
 export interface SourceKind<Shown extends object, Create extends object, Patch extends object> {
+  /** Decides how a pipe runs: records of a stream, whole objects, or tables with their changes. */
+  reads: 'records' | 'objects' | 'tables'
   /** To read. */
   Shown: ObjectSchema
   /** To create, with secrets. */
@@ -39,6 +62,10 @@ export interface SourceKind<Shown extends object, Create extends object, Patch e
   merge(source: PipeSource<Shown>, patch: Patch, problems: FieldProblem[]): PipeSource<Shown>
   /** Validates a new or changed source as a whole, except for fields that no update can change. */
   problems(source: PipeSource<Shown>): FieldProblem[]
+  /** The source by the name that the user gave it, for errors; undefined without one. */
+  describe(source: Shown): string | undefined
+  /** What Penstock has created at the source of a pipe that is deleted. Absent: nothing. */
+  leftBy?(source: Shown): LeftAtSource | undefined
 }
 
 export const secretText = (maxLength: number, description: string, more: object = {}) =>

@@ -1,12 +1,13 @@
 // Creates a source by its kind. The client of a vendor is loaded when it is first needed.
 import type { PipeSource, SourceKindName } from '../source-shapes/source-kind.ts'
+import { readsTables } from '../source-shapes/source-kinds.ts'
 import type { ReadableSource, Source, SourceContext } from './source.ts'
 
 /** Kinds that can be read from a position. */
 export type ReadableKind = Exclude<SourceKindName, 'postgres'>
 
 export async function makeSource(kind: SourceKindName, source: PipeSource, context: SourceContext): Promise<Source> {
-  if (kind !== 'postgres') return makeReadableSource(kind, source, context)
+  if (!readsTables(kind)) return makeReadableSource(kind, source, context)
   const { makePostgresSource } = await import('./postgres/postgres.ts')
   return makePostgresSource(source.shown as never, source.secrets, context)
 }

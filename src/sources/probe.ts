@@ -7,6 +7,7 @@ import { Problem } from '../lib/problem.ts'
 import type { Probe, ProbeReport, ProbeRequest, ProbeStep } from '../source-shapes/probe.ts'
 import { ProbeFailure } from '../source-shapes/source-failure.ts'
 import type { SourceKindName } from '../source-shapes/source-kind.ts'
+import { readsObjects, readsTables } from '../source-shapes/source-kinds.ts'
 import { makeSource } from './make-source.ts'
 import type { SourceContext } from './source.ts'
 
@@ -114,11 +115,11 @@ export class Prober {
       const opened = await make(kind, source, { ...context, organizationId })
       const probing = opened.probe({ egress, signal, maxRecords, begin: (step) => clock.begin(step) })
       const result = await orOverdue(probing, signal)
-      if (!destination || kind === 'postgres') return { ...result, steps: clock.end(), misfits: [] }
+      if (!destination || readsTables(kind)) return { ...result, steps: clock.end(), misfits: [] }
       clock.begin('fit')
       const { fitProblems } = await import('./fit.ts')
       const { columns, fieldMappings, mustFit } = destination
-      const files = kind === 'objectStorage' ? wholeFormats.find((format) => format === source.shown.format) : undefined
+      const files = readsObjects(kind) ? wholeFormats.find((format) => format === source.shown.format) : undefined
       const misfits = result.samples.flatMap((sample) => fitProblems(sample, columns, fieldMappings, files))
       if (mustFit && misfits.length > 0) throw misfit(misfits)
       return { ...result, steps: clock.end(), misfits }

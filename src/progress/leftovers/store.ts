@@ -2,28 +2,10 @@
 // pipe, with its sealed secrets, which are deleted with the row.
 import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
-import type { KinesisSource } from '../../source-shapes/kinesis-source.ts'
-import type { PostgresSource } from '../../source-shapes/postgres-source.ts'
-import type { SourceKindName } from '../../source-shapes/source-kind.ts'
+import type { LeftAtKinesis, LeftAtPostgres, LeftAtSource, SourceKindName } from '../../source-shapes/source-kind.ts'
+import { sourceKind } from '../../source-shapes/source-kinds.ts'
 import { storableText } from '../texts.ts'
 import { hasLiveWorkers } from '../workers/store.ts'
-
-/** Address of the source, and which objects there Penstock has created. */
-export type LeftAtSource = LeftAtPostgres | LeftAtKinesis
-
-export interface LeftAtPostgres {
-  kind: 'postgres'
-  host: string
-  port: number
-  database: string
-  hasSlot: boolean
-  hasPublication: boolean
-}
-
-/** A consumer of enhanced fan-out. */
-export interface LeftAtKinesis extends Pick<KinesisSource, 'region' | 'streamName' | 'authentication' | 'iamRole'> {
-  kind: 'kinesis'
-}
 
 export type Leftover = LeftoverOf<LeftAtPostgres> | LeftoverOf<LeftAtKinesis>
 
@@ -90,32 +72,12 @@ export interface DeletedPipe {
 
 /** Call with the pipe locked, before it is deleted. */
 export async function keepLeftovers(sql: Sql, pipe: DeletedPipe, now: string): Promise<void> {
-  const source = leftBy(pipe)
+  const source = sourceKind(pipe.kind).leftBy?.(pipe.source)
   if (!source) return
   const { id: pipeId, organizationId } = pipe
   const waitMs = (await hasLiveWorkers(sql, pipeId, now)) ? workersEndWithinMs : 0
   const nextTryAt = new Date(Date.parse(now) + waitMs).toISOString()
   await sql.run(keepStatement, { pipeId, organizationId, source: JSON.stringify(source), since: now, nextTryAt })
-}
-
-function leftBy({ kind, source }: DeletedPipe): LeftAtSource | undefined {
-  if (kind === 'postgres') return leftByPostgres(source as PostgresSource)
-  return kind === 'kinesis' ? leftByKinesis(source as KinesisSource) : undefined
-}
-
-/** Replication slots of a snapshot end with their connections. A slot or publication that the user named is never removed. */
-function leftByPostgres({ host, port, database, settings }: PostgresSource): LeftAtPostgres | undefined {
-  if (settings.replicationMode === 'snapshot') return undefined
-  const hasSlot = settings.replicationSlotName === undefined
-  const hasPublication = settings.publicationName === undefined
-  if (!hasSlot && !hasPublication) return undefined
-  return { kind: 'postgres', host, port, database, hasSlot, hasPublication }
-}
-
-function leftByKinesis(source: KinesisSource): LeftAtKinesis | undefined {
-  const { region, streamName, authentication, iamRole, useEnhancedFanOut } = source
-  if (!useEnhancedFanOut) return undefined
-  return { kind: 'kinesis', region, streamName, authentication, ...(iamRole === undefined ? {} : { iamRole }) }
 }
 
 /** Old rows have no kind; they are of PostgreSQL. */

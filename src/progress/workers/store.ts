@@ -1,7 +1,9 @@
 // Worker leases. A claim is made under the lock of the pipe's organization and increments `pipes.epoch`, so that writes of a worker with
 // an earlier epoch are rejected.
+
 import { type Sql, statement } from '../../database/sql.ts'
 import { lockOrganization } from '../../organizations/store.ts'
+import type { SourceKindName } from '../../source-shapes/source-kind.ts'
 import { lossReason } from '../losses.ts'
 import type { PipeState } from '../pipe-state.ts'
 import {
@@ -39,7 +41,7 @@ interface WorkerRow {
 }
 
 interface PipeRow {
-  kind: string
+  kind: SourceKindName
   state: PipeState
   state_reason: string | null
   scaling: string

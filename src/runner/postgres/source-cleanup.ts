@@ -3,8 +3,9 @@ import type { Egress } from '../../lib/egress.ts'
 import type { Log } from '../../lib/log.ts'
 import { type Vault, VaultError } from '../../lib/vault.ts'
 import { openSecrets } from '../../pipes/store.ts'
-import type { LeftAtPostgres, LeftoverOf } from '../../progress/leftovers/store.ts'
+import type { LeftoverOf } from '../../progress/leftovers/store.ts'
 import type { IdleSlot } from '../../progress/retained/store.ts'
+import type { LeftAtPostgres } from '../../source-shapes/source-kind.ts'
 import {
   findRetained,
   MaintenanceFailure,
