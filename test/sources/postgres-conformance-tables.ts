@@ -76,6 +76,53 @@ export function tableTests(suite: PostgresSuite): void {
     await probe(sourceOf(suite.server, { ...snapshot, ...mapped(readable) }))
   })
 
+  it('reports tables and partitions that the initial load may not read', async () => {
+    const role = 'replicator'
+    await suite.server.query(
+      `CREATE TABLE shop.halves (id int PRIMARY KEY, name text);
+       GRANT SELECT (id, name) ON shop.halves TO hushed_replicator;
+       CREATE TABLE shop.parts (id int PRIMARY KEY) PARTITION BY RANGE (id);
+       CREATE TABLE shop.parts_0 PARTITION OF shop.parts FOR VALUES FROM (0) TO (10);
+       GRANT SELECT ON shop.parts TO hushed_replicator;
+       CREATE PUBLICATION probe_halves FOR TABLE shop.halves, shop.parts WITH (publish_via_partition_root = true)`,
+      probed,
+    )
+    try {
+      const change = { role, ...mapped(mapping('halves'), mapping('parts')) } as const
+      const followed = { ...change, settings: { publicationName: 'probe_halves' } }
+      const field = 'tableMappings[0].sourceTable'
+      const words =
+        /GRANT SELECT ON TABLE "shop"\."halves", "shop"\."parts" TO the user of this source, for every partition too/
+      await suite.fails(followed, 'describe', 'permission_missing', field, words)
+      await probe(sourceOf(suite.server, { ...change, settings: { replicationMode: 'snapshot' } }))
+    } finally {
+      await suite.server.query('DROP PUBLICATION probe_halves; DROP TABLE shop.halves, shop.parts', probed)
+    }
+  })
+
+  it('reports row-level security, which would leave rows out of a load', async () => {
+    const table = mapped(mapping('orders'))
+    const field = 'tableMappings[0].sourceTable'
+    await suite.server.query(
+      `ALTER TABLE shop.orders ENABLE ROW LEVEL SECURITY;
+       CREATE POLICY later_orders ON shop.orders TO hushed_reader USING (id > 1)`,
+      probed,
+    )
+    try {
+      const snapshot = { role: 'reader', settings: { replicationMode: 'snapshot' } } as const
+      const words = /row-level security hides rows from the user in shop\.orders; .*BYPASSRLS/
+      await suite.fails({ ...table, ...snapshot }, 'describe', 'permission_missing', field, words)
+      await suite.server.query('ALTER ROLE hushed_reader BYPASSRLS')
+      await probe(sourceOf(suite.server, { ...table, ...snapshot }))
+    } finally {
+      await suite.server.query(
+        `DROP POLICY later_orders ON shop.orders; ALTER TABLE shop.orders DISABLE ROW LEVEL SECURITY;
+         ALTER ROLE hushed_reader NOBYPASSRLS`,
+        probed,
+      )
+    }
+  })
+
   it('reports missing columns', async () => {
     const excluding = mapping('orders', { excludedColumns: ['note', 'Note'] })
     const excludedField = 'tableMappings[0].excludedColumns'

@@ -165,6 +165,10 @@ export interface FoundTable {
   ancestors: string[]
   isOwned: boolean
   maySeeSchema: boolean
+  /** SELECT on the whole table and its partitions: the load reads each partition, by a system column. */
+  mayReadParts: boolean
+  /** Row-level security leaves rows out of what the user reads; the write-ahead log has them all. */
+  hasRowSecurity: boolean
   /** Has a replica identity: updates and deletes identify their row. */
   hasIdentity: boolean
   /** REPLICA IDENTITY FULL: updates and deletes have the whole old row. */
@@ -191,6 +195,8 @@ const tableShape: Shape<FoundTable & { ordinal: number }> = {
   ancestors: isTexts,
   isOwned: isTruth,
   maySeeSchema: isTruth,
+  mayReadParts: isTruth,
+  hasRowSecurity: isTruth,
   hasIdentity: isTruth,
   hasFullIdentity: isTruth,
   identityKey: isTexts,
@@ -276,6 +282,9 @@ export async function findTables(
       ) AS ancestors,
       pg_has_role("table".relowner, 'USAGE') AS "isOwned",
       has_schema_privilege(schema.oid, 'USAGE') AS "maySeeSchema",
+      ${inAllPartitions((table) => `has_table_privilege(${table}.oid, 'SELECT')`)} AS "mayReadParts",
+      row_security_active("table".oid)
+        OR NOT ${inAllPartitions((table) => `NOT row_security_active(${table}.oid)`)} AS "hasRowSecurity",
       ${inAllPartitions(hasIdentity)} AS "hasIdentity",
       "table".relreplident = 'f' AND ${inAllPartitions((table) => `${table}.relreplident = 'f'`)} AS "hasFullIdentity",
       ${identityKeyOf('"table"')} AS "identityKey",

@@ -49,10 +49,14 @@ export async function loadMappedTables(session: PostgresSession, config: Postgre
     const columns = allColumns.filter(({ name, isGenerated }) => !excluded.has(name) && !(isGenerated && isFollowed))
     return { ...table, allColumns, columns }
   })
-  const followed = [...complaintsWhenFollowed, mappedTwice(tables)]
-  for (const complaint of isFollowed ? [...complaints, ...followed] : complaints) {
-    complain(tables, complaint)
-  }
+  const isLoaded = settings.replicationMode !== 'cdc_only'
+  const checked = [
+    ...complaints,
+    ...(isLoaded ? complaintsWhenLoaded : []),
+    ...(isLoaded && isFollowed ? [loadedByPartition] : []),
+    ...(isFollowed ? [...complaintsWhenFollowed, mappedTwice(tables)] : []),
+  ]
+  for (const complaint of checked) complain(tables, complaint)
   return tables
 }
 
@@ -228,6 +232,26 @@ const complaints: Complaint<MappedTable>[] = [
     field: 'sortingKeys',
   },
 ]
+
+const complaintsWhenLoaded: Complaint<MappedTable>[] = [
+  {
+    code: 'permission_missing',
+    of: nameIf(({ found }) => found.hasRowSecurity),
+    reason: (names) => `row-level security hides rows from the user in ${names}`,
+    remedy: () => 'have a superuser run ALTER ROLE … BYPASSRLS for the user of this source',
+    field: 'sourceTable',
+  },
+]
+
+/** A load that is followed reads blocks of each partition, which needs more than SELECT on the columns of the partitioned table. */
+const loadedByPartition: Complaint<MappedTable> = {
+  code: 'permission_missing',
+  of: nameIf(({ found }) => !found.mayReadParts),
+  reason: (names) => `the user needs SELECT on the whole table, and on each partition, of ${names}`,
+  remedy: (tables) =>
+    `have its owner run GRANT SELECT ON TABLE ${statementNames(tables)} TO the user of this source${alsoPartitions(tables)}`,
+  field: 'sourceTable',
+}
 
 const complaintsWhenFollowed: Complaint<MappedTable>[] = [
   {
