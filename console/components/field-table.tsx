@@ -139,10 +139,10 @@ function isNumberField(field: NumberField | SwitchField): field is NumberField {
   return typeof field.default === 'number'
 }
 
-const countedUnits: Unit[] = ['threads', 'files', 'replicas']
+const abbreviations: Unit[] = ['ms', 'GB']
 
 const unitOf = (value: number, unit: Unit): string =>
-  value === 1 && countedUnits.includes(unit) ? unit.slice(0, -1) : unit
+  value === 1 && !abbreviations.includes(unit) ? unit.slice(0, -1) : unit
 
 const grouped = (value: number): string => value.toLocaleString('en')
 

@@ -102,8 +102,8 @@ export function PipeOverview({
                   size="sm"
                 >
                   {changedSettings.length === 0
-                    ? 'All twelve have their defaults'
-                    : `${changedSettings.length} of twelve changed: ${changedSettings.map(([, { label }]) => label.toLowerCase()).join(', ')}`}
+                    ? 'All have their defaults'
+                    : `${changedSettings.length} changed: ${changedSettings.map(([, { label }]) => label.toLowerCase()).join(', ')}`}
                 </PageLink>
               ),
             },

@@ -139,7 +139,7 @@ function PipeNumbers({
       <FieldEditor
         {...common}
         title="Settings"
-        about="How the pipe reads and inserts. All kinds of pipes have the same twelve; those for object storage or streaming matter to such pipes only. A running pipe applies them without a pause."
+        about="How the pipe reads and inserts. All kinds of pipes have the same settings; those for object storage or streaming matter to such pipes only. A running pipe applies them without a pause."
         fields={settingFields}
         reason={isAdmin ? undefined : 'Only admins can change the settings of a pipe.'}
         label="Save settings"

@@ -164,7 +164,10 @@ onBothDatabases('updatePipe', (app) => {
           for (const [name, inner] of Object.entries(value as Json)) {
             const field = parent === '' ? name : `${parent}.${name}`
             if (isKnown(field)) continue
-            assert.ok(typeof inner === 'object' && !Array.isArray(inner), `no test has ${field}`)
+            assert.ok(
+              typeof inner === 'object' && !Array.isArray(inner),
+              `no test has ${field}: add it to test/pipe-cases`,
+            )
             visit(inner, field)
           }
         }

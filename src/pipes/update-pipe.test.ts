@@ -222,7 +222,7 @@ onBothDatabases('updatePipe', (app) => {
       )
     })
 
-    it('keeps every one of 20 changes of different fields that are made at the same time', async () => {
+    it('keeps every one of the changes of different fields that are made at the same time', async () => {
       const pipeId = await addPipe()
       const sample = (await get(pipeId)).body.result
       const kafka = { caCertificate: pem, iamRole: 'arn:aws:iam::1:role/new', reversePrivateEndpointIds: ['a', 'b'] }
@@ -238,7 +238,6 @@ onBothDatabases('updatePipe', (app) => {
         at('source.kafka.credentials.username', 'new-user'),
         at('source.kafka.credentials.password', 'new-password'),
       ]
-      assert.equal(bodies.length, 20)
       // With PostgreSQL there may be several processes, which only row locks separate.
       const log = new Log('silent', { write: () => true } as unknown as NodeJS.WritableStream)
       const second =
@@ -255,7 +254,7 @@ onBothDatabases('updatePipe', (app) => {
         }),
       ).finally(() => second?.close())
       for (const { status, text } of answers) assert.equal(status, 200, text)
-      assert.equal(new Set(answers.map(({ headers }) => headers.etag)).size, 20)
+      assert.equal(new Set(answers.map(({ headers }) => headers.etag)).size, bodies.length)
 
       const { result } = (await get(pipeId)).body
       assert.equal(result.name, 'all together')
@@ -267,7 +266,7 @@ onBothDatabases('updatePipe', (app) => {
       assert.deepEqual(openSecrets(app().app.vault, stored), {
         credentials: { username: 'new-user', password: 'new-password' },
       })
-      assert.equal((await activities(pipeId)).length, 20)
+      assert.equal((await activities(pipeId)).length, bodies.length)
     })
 
     it('honours If-Match', async () => {
