@@ -14,7 +14,7 @@ export const deliveryMutants: Mutant[] = [
     file: 'src/progress/workers/store.ts',
     find: 'if (held.reason !== null && reason === null)',
     replace: 'if (held.reason !== null && reason !== null)',
-    tests: ['src/progress/store.test.ts'],
+    tests: ['src/progress/settled-state.test.ts'],
   },
   {
     name: 'change-that-was-taken-back',
@@ -28,7 +28,7 @@ export const deliveryMutants: Mutant[] = [
     file: 'src/engine/send-rows.ts',
     find: '  await insert.mayBegin?.(signal)\n',
     replace: '',
-    tests: ['src/engine/sink.test.ts'],
+    tests: ['src/engine/sink-tables.test.ts'],
   },
   {
     name: 'as-many-inserts-as-deliveries',
@@ -42,7 +42,7 @@ export const deliveryMutants: Mutant[] = [
     file: 'src/progress/settled-state.ts',
     find: 'return pipe.lossReason === null',
     replace: 'return pipe.lossReason !== undefined',
-    tests: ['src/progress/store.test.ts'],
+    tests: ['src/progress/settled-state.test.ts'],
   },
   {
     name: 'ended-workers-shown',
@@ -180,7 +180,7 @@ async function* encoded(plain: AsyncIterable<Uint8Array>, packing: Packing): Pac
     file: 'src/progress/claims/store.ts',
     find: "return owner.slot === slot ? 'mine' : 'others'",
     replace: "return owner.slot === null ? 'others' : 'mine'",
-    tests: ['src/progress/store.test.ts'],
+    tests: ['src/progress/claimed-partitions.test.ts'],
   },
   {
     name: 'remade-without-a-word',

@@ -7,21 +7,21 @@ export const rateLimitMutants: Mutant[] = [
     file: 'src/sessions/sign-in.ts',
     find: 'if (!(await verifyPassword(body.password, person?.passwordHash, asker))) throw signInFailed()',
     replace: 'if (!person || !(await verifyPassword(body.password, person.passwordHash, asker))) throw signInFailed()',
-    tests: ['src/sessions/sessions.test.ts'],
+    tests: ['src/sessions/sign-in.test.ts'],
   },
   {
     name: 'guesses-without-end',
     file: 'src/http/console.ts',
     find: 'if (!failures.byPassword.take(guarded)) throw tooManyFailures()',
     replace: 'void failures.byPassword.take(guarded)',
-    tests: ['src/sessions/sessions.test.ts'],
+    tests: ['src/sessions/sign-in.test.ts'],
   },
   {
     name: 'guesses-counted-afterwards',
     file: 'src/http/rate-limit.ts',
     find: '    this.#change(name, -1, nowMs)\n    return true',
     replace: '    setTimeout(() => this.#change(name, -1, nowMs), 5)\n    return true',
-    tests: ['src/sessions/sessions.test.ts'],
+    tests: ['src/sessions/sign-in.test.ts'],
   },
   {
     name: 'address-throttled-before-key',
@@ -29,7 +29,7 @@ export const rateLimitMutants: Mutant[] = [
     find: '    const credentials = credentialReader.read(',
     replace:
       '    if (failures.byAddress.isEmpty(networkOf(address))) throw tooManyFailures()\n    const credentials = credentialReader.read(',
-    tests: ['test/suites/strangers.test.ts', 'src/http/server.test.ts'],
+    tests: ['test/suites/strangers.test.ts', 'src/http/server-authentication.test.ts'],
   },
   {
     name: 'sign-in-throttled-by-email',
@@ -60,21 +60,21 @@ export const rateLimitMutants: Mutant[] = [
     file: 'src/sessions/session.ts',
     find: 'return timingSafeEqual(Buffer.from(mac), Buffer.from(deviceMac(vault, id, email))) ? id : undefined',
     replace: 'return deviceMac(vault, id, email) && timingSafeEqual ? id : undefined',
-    tests: ['src/sessions/sessions.test.ts'],
+    tests: ['src/sessions/sign-in.test.ts'],
   },
   {
     name: 'failures-by-the-wall-clock',
     file: 'src/http/rate-limit.ts',
     find: 'count(name: string, nowMs = performance.now())',
     replace: 'count(name: string, nowMs = Date.now())',
-    tests: ['src/http/server.test.ts'],
+    tests: ['src/http/server-authentication.test.ts'],
   },
   {
     name: 'nothing-is-a-guess',
     file: 'src/http/admission.ts',
     find: '// Not counted as a failure: a request without credentials is not a guess.',
     replace: 'if (failures.byAddress.count(networkOf(address))) throw tooManyFailures()',
-    tests: ['src/http/server.test.ts'],
+    tests: ['src/http/server-authentication.test.ts'],
   },
   {
     name: 'no-session-is-a-guess',

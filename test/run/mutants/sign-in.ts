@@ -21,14 +21,14 @@ export const signInMutants: Mutant[] = [
     file: 'src/sessions/open-session.ts',
     find: '  if (signedIn) await removeSession(sql, signedIn.sessionId)\n',
     replace: '  void [signedIn, removeSession]\n',
-    tests: ['src/sessions/sessions.test.ts'],
+    tests: ['src/sessions/sign-in.test.ts'],
   },
   {
     name: 'link-works-twice',
     file: 'src/sessions/store.ts',
     find: '(await sql.run(deleteLinkStatement, { tokenHash })) === 1 ? row.user_id : undefined',
     replace: 'deleteLinkStatement ? row.user_id : undefined',
-    tests: ['src/sessions/sessions.test.ts'],
+    tests: ['src/sessions/sign-in.test.ts'],
   },
   {
     name: 'bodies-of-actions-without-limit',
