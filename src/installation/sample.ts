@@ -101,7 +101,7 @@ export async function createSample(
   for (const [kind, sample] of Object.entries(samplePipes) as [SourceKindName, SamplePipe][]) {
     const id = newId()
     pipeIds[kind] = id
-    const { secrets, ...pipe } = sample
+    const { secrets, table, ...pipe } = sample
     await insertPipe(sql, {
       ...pipe,
       id,
@@ -109,7 +109,8 @@ export async function createSample(
       organizationId,
       serviceId,
       fieldMappings: pipeExample.fieldMappings,
-      destination: { ...pipeExample.destination, tableDefinition },
+      // A database that every engine has, and a table that no running pipe fills.
+      destination: { ...pipeExample.destination, database: 'default', table, tableDefinition },
       scaling: pipeExample.scaling,
       settings: {},
       sealedSecrets: sealSecrets(vault, { id, organizationId }, secrets),
@@ -250,11 +251,12 @@ const caCertificate = [
 const connectionString =
   'DefaultEndpointsProtocol=https;AccountName=northwindexample;AccountKey=c2FtcGxlLWFjY291bnQta2V5;EndpointSuffix=core.example'
 
-type SamplePipe = Pick<StoredPipe, 'name' | 'state' | 'source'> & { secrets: SourceSecrets }
+type SamplePipe = Pick<StoredPipe, 'name' | 'state' | 'source'> & { secrets: SourceSecrets; table: string }
 
 const samplePipes: Record<SourceKindName, SamplePipe> = {
   kafka: {
     name: 'Orders from Kafka (add a broker to start)',
+    table: 'kafka_orders',
     state: 'Stopped',
     source: {
       type: 'kafka',
@@ -273,6 +275,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
   },
   kinesis: {
     name: 'Clicks from Kinesis (add a stream to start)',
+    table: 'kinesis_clicks',
     state: 'Stopped',
     source: {
       authentication: 'IAM_ROLE',
@@ -288,6 +291,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
   },
   objectStorage: {
     name: 'Invoices from S3 (add a bucket to start)',
+    table: 's3_invoices',
     state: 'Stopped',
     source: {
       type: 's3',
@@ -307,6 +311,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
   },
   postgres: {
     name: 'Customers from PostgreSQL (add a server to start)',
+    table: 'northwind_orders',
     state: 'Paused',
     source: {
       host: 'shop-db.northwind.example',
@@ -328,7 +333,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
         {
           sourceSchemaName: 'public',
           sourceTable: 'orders',
-          targetTable: 'shop_orders',
+          targetTable: 'northwind_orders',
           tableEngine: 'ReplacingMergeTree',
           useCustomSortingKey: true,
           sortingKeys: ['order_id'],
@@ -337,7 +342,7 @@ const samplePipes: Record<SourceKindName, SamplePipe> = {
         {
           sourceSchemaName: 'public',
           sourceTable: 'customers',
-          targetTable: 'shop_customers',
+          targetTable: 'northwind_customers',
           tableEngine: 'MergeTree',
           useCustomSortingKey: false,
           sortingKeys: [],

@@ -7,10 +7,18 @@ import { openEmbeddedEngine } from '../../test/harness/embedded-engine.ts'
 import { serviceOfPipes } from '../../test/harness/pipes.ts'
 import { onBothDatabases } from '../../test/harness/test-app.ts'
 import { type ObjectServer, startObjectServer } from '../../test/sources/object-server.ts'
+import type { SourceKindName } from '../source-shapes/source-kind.ts'
 
 const until: typeof untilTrue = (look, what) => untilTrue(look, what, { everyMs: askAgainMs })
 
 const linesOf = (ids: unknown[]): Uint8Array => Buffer.from(ids.map((id) => `{"id":${JSON.stringify(id)}}\n`).join(''))
+
+const reasons: Record<SourceKindName, RegExp> = {
+  kafka: /reverse private endpoint "rpe-orders-1"/,
+  kinesis: /no AWS identity/,
+  objectStorage: /no AWS identity/,
+  postgres: /shop-db\.northwind\.example/,
+}
 
 onBothDatabases(
   'a pipe that runs',
@@ -199,6 +207,37 @@ onBothDatabases(
       assert.deepEqual(sorted(await ids()), [1, 2, 3])
       assert.equal(await rejectedRows(), 0)
       assert.equal((await metrics(id)).rowsRefused, 1, 'that counts since the pipe was created')
+    })
+
+    it('fails for its source, and not for its engine, when it is a stopped pipe of the sample', async () => {
+      const { organizationId, serviceId, pipeIds } = app().sample
+      const path = `/v1/organizations/${organizationId}/services/${serviceId}`
+      const { url, username, password } = engine
+      await app().request('PATCH', path, { body: { endpoint: { url, username, password } } })
+      for (const id of Object.values(pipeIds)) {
+        const { status, text } = await app().request('PATCH', `${path}/pipes/${id}/state`, {
+          body: { command: 'start' },
+        })
+        assert.equal(status, 200, text)
+      }
+      const tables: string[] = []
+      for (const [kind, id] of Object.entries(pipeIds)) {
+        const { destination, source } = (await app().request('GET', `${path}/pipes/${id}`)).body.result
+        const mapped = source.postgres?.tableMappings.map((one: { targetTable: string }) => one.targetTable)
+        tables.push(...(mapped ?? [destination.table]))
+        let reason: string | undefined
+        const look = async () => {
+          const { stateReason, lastError } = (await app().request('GET', `${path}/pipes/${id}/metrics`)).body.result
+          reason = stateReason ?? lastError
+          return typeof reason === 'string'
+        }
+        await until(look, `a reason of the ${kind} pipe`)
+        assert.match(reason!, reasons[kind as keyof typeof pipeIds])
+        await app().request('PATCH', `${path}/pipes/${id}/state`, { body: { command: 'stop' } })
+      }
+      assert.deepEqual(tables.toSorted(), [...new Set(tables)].toSorted())
+      for (const running of ['orders', 'shop_orders', 'shop_customers']) assert.ok(!tables.includes(running), running)
+      for (const table of tables) await engine.run(`DROP TABLE IF EXISTS default.${table}`)
     })
   },
   { role: 'all' },

@@ -261,7 +261,7 @@ const postgresPatch = fc.record(
     settings: fc.record({ pullBatchSize: fc.constantFrom(1, 100_000, null) }, { requiredKeys: [] }),
     tableMappingsToAdd: fc.array(
       tables.chain((table) =>
-        fc.constantFrom('t1', 't2', 'shop_customers').map((targetTable) => ({ ...table, targetTable })),
+        fc.constantFrom('t1', 't2', 'northwind_customers').map((targetTable) => ({ ...table, targetTable })),
       ),
       { maxLength: 2 },
     ),

@@ -37,7 +37,7 @@ bad(
 good(
   'kafka',
   'the state and the destination it has',
-  { name: 'n', state: 'Stopped', destination: { database: 'analytics' } },
+  { name: 'n', state: 'Stopped', destination: { database: 'default' } },
   '"state":"Stopped"',
 )
 
@@ -47,7 +47,7 @@ bad(
   'kafka',
   'another database',
   { destination: { database: 'other' } },
-  'destination.database cannot be changed (it is "analytics")',
+  'destination.database cannot be changed (it is "default")',
 )
 bad('kafka', 'another table', { destination: { table: null } }, 'destination.table cannot be changed')
 bad('kafka', 'columns null', { destination: { columns: null } }, 'destination.columns must be a list, not null')

@@ -159,8 +159,8 @@ bad(
 bad(
   'postgres',
   'a target that is taken',
-  add({ ...table, targetTable: 'shop_orders' }),
-  'source.postgres.tableMappingsToAdd[0].targetTable is "shop_orders", where public.orders goes already',
+  add({ ...table, targetTable: 'northwind_orders' }),
+  'source.postgres.tableMappingsToAdd[0].targetTable is "northwind_orders", where public.orders goes already',
 )
 bad(
   'postgres',
@@ -197,7 +197,7 @@ bad(
   'postgres',
   'a removal with another target',
   remove({ sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'x' }),
-  'targetTable is "x", but public.orders goes to "shop_orders"',
+  'targetTable is "x", but public.orders goes to "northwind_orders"',
 )
 bad(
   'postgres',
@@ -226,7 +226,7 @@ good(
   {
     source: {
       postgres: {
-        tableMappingsToRemove: [{ sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'shop_orders' }],
+        tableMappingsToRemove: [{ sourceSchemaName: 'public', sourceTable: 'orders', targetTable: 'northwind_orders' }],
         tableMappingsToAdd: [{ ...table, sourceTable: 'orders', targetTable: 'orders_2' }],
       },
     },
