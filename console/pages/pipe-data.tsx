@@ -59,13 +59,19 @@ export function PipeData({ organizationId, pipe }: { organizationId: string; pip
       {read.error && <ReadProblem error={read.error} title="This may be out of date" />}
       {data.rows.length === 0 ? (
         <Text size="sm">
-          {tables.includes(data.table ?? '') ? 'The table is empty.' : 'The table does not exist yet.'}
+          <NoRows data={data} />
         </Text>
       ) : (
         <Rows data={data} />
       )}
     </Section>
   )
+}
+
+function NoRows({ data: { tables, table } }: { data: PipeRows }) {
+  const size = tables.find((one) => one.table === table)
+  if (!size) return 'The table does not exist yet.'
+  return size.rows ? 'The newest changes only deleted rows.' : 'The table is empty.'
 }
 
 function About({ data: { tables, table, rows, isCut } }: { data: PipeRows }) {

@@ -310,7 +310,7 @@ export abstract class Operations extends Caller {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/metrics' }, params, undefined, options)
   }
 
-  /** Get newest rows (beta). Returns the newest rows of a destination table of the pipe, and the sizes of all its tables, read from the engine. The rows are those of the parts that the engine wrote last, highest version or sorting key first. At most 100 rows and 1 MB; long values are shortened. Takes at most 5 seconds. Empty until the pipe has inserted something. */
+  /** Get newest rows (beta). Returns the newest rows of a destination table of the pipe, and the sizes of all its tables, read from the engine. The rows are those of the parts that the engine wrote last, highest version or sorting key first; of a copy of a PostgreSQL table, the newest versions of rows that are not deleted. At most 100 rows and 1 MB, so fewer rows of a table with very many columns; long values are shortened. Takes at most 5 seconds. Empty until the pipe has inserted something. */
   getPipeRows(params: GetPipeRowsParams, options?: CallOptions): Promise<Answer<PipeRows>> {
     return this.call({ method: 'GET', path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/rows' }, params, undefined, options)
   }

@@ -3,7 +3,7 @@ import type { EngineClient } from './client.ts'
 import type { EngineColumn } from './engine.ts'
 import { quoteName, quoteText } from './names.ts'
 import { fullName, parseRows, queryTables, type TableRef } from './side-tables.ts'
-import { isMergeTree, isReplicated } from './table-delivery.ts'
+import { deletedColumn, isMergeTree, isReplicated } from './table-delivery.ts'
 
 export interface TableSize extends TableRef {
   /** As the engine names it: `MergeTree`, `View`. */
@@ -25,6 +25,10 @@ export interface NewestRows {
 /** Bytes of the values in one answer, before escaping. */
 const maxBytes = 1_048_576
 const maxValueBytes = 10_000
+/** A table with very many columns is read with fewer rows, not with shorter values. */
+const minValueBytes = 16
+/** Of a copy, for each row to return: deleted rows and older versions are left out. */
+const versionsPerRow = 20
 /** A table that gets many small inserts has many parts. */
 const maxParts = 50
 
@@ -70,7 +74,7 @@ export async function listTableSizes(
 
 /**
  * The rows of the parts that were written last, by the version column of a ReplacingMergeTree or else by the sorting key, highest
- * first. Undefined when the table does not exist.
+ * first; of a copy, the newest versions of rows that are not deleted. Undefined when the table does not exist.
  */
 export async function readNewestRows(
   client: EngineClient,
@@ -89,14 +93,21 @@ export async function readNewestRows(
   if (!line) return undefined
   const columns = await listReadable(client, table, signal)
   if (columns.length === 0) return { columns, rows: [], isCut: false }
-  const valueBytes = Math.max(16, Math.min(maxValueBytes, Math.floor(maxBytes / (limit * columns.length))))
+  const maxRows = Math.max(1, Math.min(limit, Math.floor(maxBytes / (minValueBytes * columns.length))))
+  const valueBytes = Math.max(minValueBytes, Math.min(maxValueBytes, Math.floor(maxBytes / (maxRows * columns.length))))
   const values = columns.map(({ name }) => `substring(toString(${quoteName(name)}), 1, ${valueBytes + 1})`)
-  const parts = isMergeTree(line.engine) ? await listNewestParts(client, line, limit, signal) : undefined
-  const filter = parts ? ` WHERE _part IN (${parts.map(quoteText).join(', ')})` : ''
-  const answer = await client.query(
-    `SELECT ${values.join(', ')} FROM ${fullName(table)}${filter}${orderOf(line, columns)} LIMIT ${limit} FORMAT JSONCompact`,
-    { signal, settings: { ...readSettings, max_execution_time: Math.ceil(timeoutMs / 1000) } },
-  )
+  const version = versionOf(line, columns)
+  const copy = version !== undefined && line.sortingKey !== '' && columns.some(({ name }) => name === deletedColumn)
+  const rowsToRead = copy ? maxRows * versionsPerRow : maxRows
+  const parts = isMergeTree(line.engine) ? await listNewestParts(client, line, rowsToRead, signal) : undefined
+  const from = `${fullName(table)}${parts ? ` WHERE _part IN (${parts.map(quoteText).join(', ')})` : ''}`
+  const text = copy
+    ? newestVersionsText(line, { values, version, from, rowsToRead, maxRows })
+    : `SELECT ${values.join(', ')} FROM ${from}${orderOf(line, columns, version)} LIMIT ${maxRows}`
+  const answer = await client.query(`${text} FORMAT JSONCompact`, {
+    signal,
+    settings: { ...readSettings, max_execution_time: Math.ceil(timeoutMs / 1000) },
+  })
   let isCut = false
   const shorten = (value: string | null): string | null => {
     if (value === null || Buffer.byteLength(value) <= valueBytes) return value
@@ -149,10 +160,30 @@ async function listNewestParts(
   return parts.length > 0 ? parts : ['']
 }
 
-function orderOf({ engineFull, sortingKey }: TableLine, columns: EngineColumn[]): string {
+/**
+ * Leaves deleted rows and older versions out without FINAL, which reads whole parts: a newer version of a row that is read has a higher
+ * version, so it is read, too.
+ */
+function newestVersionsText(
+  { sortingKey }: TableLine,
+  read: { values: string[]; version: string; from: string; rowsToRead: number; maxRows: number },
+): string {
+  const names = read.values.map((_, index) => `_penstock_value_${index}`)
+  const values = read.values.map((value, index) => `${value} AS ${names[index]}`)
+  const [byVersion, deleted] = [` ORDER BY ${quoteName(read.version)} DESC`, quoteName(deletedColumn)]
+  const needed = `tuple(${sortingKey}) AS _penstock_key, ${quoteName(read.version)}, ${deleted}`
+  const newest = `SELECT ${values.join(', ')}, ${needed} FROM ${read.from}${byVersion} LIMIT ${read.rowsToRead}`
+  const once = `SELECT * FROM (${newest})${byVersion} LIMIT 1 BY _penstock_key`
+  return `SELECT ${names.join(', ')} FROM (${once}) WHERE ${deleted} = 0${byVersion} LIMIT ${read.maxRows}`
+}
+
+function versionOf({ engineFull }: TableLine, columns: EngineColumn[]): string | undefined {
   const version = /^(?:Replicated)?ReplacingMergeTree\(([^()]*)\)/.exec(engineFull)?.[1]?.split(', ')
-  const byVersion = columns.find(({ name }) => version?.includes(name) || version?.includes(quoteName(name)))
-  if (byVersion) return ` ORDER BY ${quoteName(byVersion.name)} DESC`
+  return columns.find(({ name }) => version?.includes(name) || version?.includes(quoteName(name)))?.name
+}
+
+function orderOf({ sortingKey }: TableLine, columns: EngineColumn[], version: string | undefined): string {
+  if (version !== undefined) return ` ORDER BY ${quoteName(version)} DESC`
   // An expression is not ordered by: the engine would read the whole table.
   const names = sortingKey.split(', ')
   const isPlain = names.every((name) => columns.some((column) => column.name === name))

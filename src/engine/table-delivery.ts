@@ -4,6 +4,8 @@ import type { Delivery } from './engine.ts'
 import { quoteName } from './names.ts'
 
 export const markerColumn = '_penstock_batch'
+/** Of a copy of a table: 1 in the last version of a deleted row. */
+export const deletedColumn = '_penstock_deleted'
 
 /**
  * Value of the marker column for a batch. A short hash: every row stores it and every merge copies it, and the whole token cost a

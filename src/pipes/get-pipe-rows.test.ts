@@ -71,6 +71,37 @@ onBothDatabases('getPipeRows and listServiceTables', (app) => {
     assert.deepEqual([second.table, second.rows], ['items', []])
   })
 
+  it('200: the newest versions of the rows of a copy, without deleted ones', async () => {
+    const columns = 'id UInt64, note String, _penstock_version UInt64, _penstock_deleted UInt8'
+    await engine.run(`CREATE TABLE copy (${columns}) ENGINE = ReplacingMergeTree(_penstock_version) ORDER BY id`)
+    await engine.run("INSERT INTO copy SELECT number, 'loaded', 5, 0 FROM numbers(1000)")
+    await engine.run("INSERT INTO copy VALUES (1, 'changed', 6, 0), (2, '', 7, 1), (3, '', 8, 1)")
+    await engine.run("INSERT INTO copy VALUES (3, 'back', 9, 0), (1, '', 10, 1), (1000, '', 11, 1)")
+    const { rows } = await setUp({ pipe: kafkaPipe('copy') })
+    const read = (await rows()).body.result
+    assert.equal(read.rows.length, 100)
+    assert.deepEqual(read.rows[0], ['3', 'back', '9', '0'])
+    for (const [id, note, version] of read.rows.slice(1)) {
+      assert.deepEqual([note, version], ['loaded', '5'])
+      assert.ok(!['1', '2', '3', '1000'].includes(id), id)
+    }
+    await engine.run("INSERT INTO copy SELECT number, '', 20, 1 FROM numbers(1001)")
+    assert.deepEqual((await rows('?limit=1')).body.result.rows, [])
+    await engine.run('DROP TABLE copy')
+  })
+
+  it('200: fewer rows of a table with very many columns', async () => {
+    const names = Array.from({ length: 2_000 }, (_, index) => `c${index}`)
+    await engine.run(`CREATE TABLE wide (${names.map((name) => `${name} String`).join()}) ENGINE = Memory`)
+    await engine.run(`INSERT INTO wide SELECT ${names.map(() => "repeat('x', 30)").join()} FROM numbers(100)`)
+    const { rows } = await setUp({ pipe: kafkaPipe('wide') })
+    const read = (await rows()).body.result
+    assert.deepEqual([read.columns.length, read.rows.length, read.isCut], [2_000, 32, true])
+    assert.ok(JSON.stringify(read.rows).length < 1_500_000)
+    assert.equal(read.rows[0][0], 'x'.repeat(16))
+    await engine.run('DROP TABLE wide')
+  })
+
   it('200: no rows of a table that was dropped', async () => {
     const { rows } = await setUp({ pipe: kafkaPipe('dropped') })
     const { status, body } = await rows()

@@ -192,7 +192,9 @@ export const ServiceTable = Type.Object(
     rows: nullable(
       Type.Integer({
         minimum: 0,
-        description: 'Number of rows; null when the engine does not count them, as of views.',
+        description:
+          'Number of rows, with older versions and deleted rows that the engine has not merged yet; null when the engine does not ' +
+          'count them, as of views.',
       }),
     ),
     bytes: nullable(

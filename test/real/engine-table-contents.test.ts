@@ -53,6 +53,17 @@ describeOnEngines('table contents', (world) => {
     ])
   })
 
+  it('returns the newest versions of the rows of a copy, without deleted ones', async () => {
+    const columns = 'a UInt64, `my key` String, _penstock_version UInt64, _penstock_deleted UInt8'
+    await create('copied', columns, 'ReplacingMergeTree(_penstock_version) ORDER BY (a, `my key`)')
+    for (const rows of ["(1, 'x', 5, 0), (2, 'x', 5, 0)", "(1, 'x', 6, 1), (2, 'x', 7, 0), (1, 'y', 8, 0)"])
+      await world.engine.query(`INSERT INTO pipes.copied VALUES ${rows}`)
+    assert.deepEqual((await newest('copied'))?.rows, [
+      ['1', 'y', '8', '0'],
+      ['2', 'x', '7', '0'],
+    ])
+  })
+
   it('shortens long values, and keeps an answer below its limit', async () => {
     await create('long', 'id UInt64, text String', 'MergeTree ORDER BY tuple()')
     await world.engine.query(

@@ -1,10 +1,10 @@
 // Names of a pipe's objects at the source and in the engine, and of its positions.
 import { hash } from 'node:crypto'
 
+export { deletedColumn } from '../../engine/table-delivery.ts'
 export { shadowName } from '../../source-shapes/table-mappings.ts'
 
 export const versionColumn = '_penstock_version'
-export const deletedColumn = '_penstock_deleted'
 
 /** LSN up to which the WAL was delivered. */
 export const walPartition = 'wal'
