@@ -14,10 +14,14 @@ export function setCsrfToken(token: string): void {
 }
 
 const headers = (): Record<string, string> => (csrfToken ? { 'x-csrf-token': csrfToken } : {})
-const transport = new Transport({ url: location.origin, timeoutMs: 30_000, retries: 2 }, headers)
+const connection = { url: location.origin, timeoutMs: 30_000 }
+const transport = new Transport({ ...connection, retries: 2 }, headers)
 
 /** For requests without side effects. */
 export const api = new TransportClient(transport)
+
+/** For reads from an engine: the page shows at once that it is down, and refreshes automatically. */
+export const engineApi = new TransportClient(new Transport({ ...connection, retries: 0 }, headers))
 
 export const makeFormClient = (): FormClient => new FormClient(transport)
 

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import type { Answer } from '../../src/client/caller.ts'
 import type { Pipe } from '../../src/client/shapes.ts'
-import { api } from './client.ts'
+import { api, engineApi } from './client.ts'
 import { readMetrics } from './metrics.ts'
 
 /** For states that change without user action. */
@@ -188,7 +188,8 @@ export const mostErrors = 100
 export const pipeErrorsQuery = (organizationId: string, serviceId: string, pipeId: string) =>
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'errors'],
-    queryFn: ({ signal }) => api.listPipeErrors({ organizationId, serviceId, pipeId, limit: mostErrors }, { signal }),
+    queryFn: ({ signal }) =>
+      engineApi.listPipeErrors({ organizationId, serviceId, pipeId, limit: mostErrors }, { signal }),
     throwOnError: false,
     ...lively,
   })
@@ -198,7 +199,8 @@ export const mostRows = 100
 export const pipeRowsQuery = (organizationId: string, serviceId: string, pipeId: string, table: string | undefined) =>
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'pipes', pipeId, 'rows', table],
-    queryFn: ({ signal }) => api.getPipeRows({ organizationId, serviceId, pipeId, table, limit: mostRows }, { signal }),
+    queryFn: ({ signal }) =>
+      engineApi.getPipeRows({ organizationId, serviceId, pipeId, table, limit: mostRows }, { signal }),
     throwOnError: false,
     ...lively,
   })
@@ -206,7 +208,7 @@ export const pipeRowsQuery = (organizationId: string, serviceId: string, pipeId:
 export const serviceTablesQuery = (organizationId: string, serviceId: string) =>
   queryOptions({
     queryKey: [organizationId, 'services', serviceId, 'tables'],
-    queryFn: ({ signal }) => api.listServiceTables({ organizationId, serviceId }, { signal }),
+    queryFn: ({ signal }) => engineApi.listServiceTables({ organizationId, serviceId }, { signal }),
     throwOnError: false,
     ...lively,
   })

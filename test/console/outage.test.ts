@@ -45,6 +45,24 @@ describe('the console while Penstock is unreachable', () => {
     assert.equal(alerts.length, 1, `${where}: ${alerts.join(' | ')}`)
   }
 
+  it('reports an engine that is down at once, without asking again and again', async () => {
+    const { ORGANIZATION_ID, SERVICE_ID, KAFKA_PIPE_ID } = penstock.sample
+    let count = 0
+    await page.route(/\/(?:tables|rows\?.*)$/, async (route) => {
+      count++
+      const json = { code: 'engine_unavailable', status: 503, detail: 'nothing accepts connections at engine.example' }
+      await route.fulfill({ status: 503, headers: { 'retry-after': '5' }, json })
+    })
+    const service = `${penstock.url}/console/o/${ORGANIZATION_ID}/services/${SERVICE_ID}`
+    for (const address of [`${service}?tab=tables`, `${service}/pipes/${KAFKA_PIPE_ID}?tab=data`]) {
+      count = 0
+      await page.goto(address)
+      await page.getByRole('alert').getByText('nothing accepts connections at engine.example').waitFor()
+      assert.equal(count, 1, address)
+    }
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+  })
+
   it('shows a notice instead of a page whose code is not loaded, and the page after the recovery', async () => {
     for (const name of ['Members', 'API keys', 'Activity']) {
       await openPage('Overview')
