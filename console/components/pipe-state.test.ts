@@ -42,5 +42,7 @@ it('a stopped pipe without moved rows shows how to start it', () => {
     const isIdle = state === 'Stopped' || state === 'Paused'
     assert.equal(firstStep({ state, rowsRead: 0 }) !== undefined, isIdle, state)
     assert.equal(firstStep({ state, rowsRead: 1 }), undefined)
+    // The source of a pipe that was created with startPaused is complete.
+    if (isIdle) assert.match(firstStep({ state, rowsRead: 0 })!, /^To start it, choose Start\. If /)
   }
 })

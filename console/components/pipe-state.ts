@@ -40,7 +40,7 @@ export function shownPipeState(state: Pipe['state'], service: ServiceState): Sho
 /** Advice for a stopped pipe that has not moved rows yet, such as those of the sample. */
 export function firstStep({ state, rowsRead }: Pick<PipeMetrics, 'state' | 'rowsRead'>): string | undefined {
   if ((state !== 'Stopped' && state !== 'Paused') || rowsRead > 0) return undefined
-  return 'To start it: choose Edit, enter the address of your source and its credentials, check the connection, and choose Start.'
+  return 'To start it, choose Start. If the address or the credentials of its source are only examples, choose Edit first and enter yours.'
 }
 
 export function stateMeaning(state: Pipe['state'], service: ServiceState): string {

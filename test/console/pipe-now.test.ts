@@ -137,7 +137,7 @@ describe('a running pipe in the console', () => {
     await section('Now').getByText('Known when the pipe has run').waitFor()
     await requireFitAndAccessible(page, 'a pipe that never ran')
     metrics = { ...metrics, state: 'Stopped' }
-    await section('Now').getByText('To start it: choose Edit, enter the address of your source').waitFor()
+    await section('Now').getByText('To start it, choose Start. If the address').waitFor()
     await requireFitAndAccessible(page, 'a pipe that waits for its source')
   })
 
