@@ -54,8 +54,9 @@ export function BrokenServices({
 
 function BrokenService({ organizationId, id, name, state }: { organizationId: string } & Metrics['services'][number]) {
   const { data } = useQuery({ ...serviceQuery(organizationId, id), throwOnError: false })
+  const reason = data?.result.stateReason
   return (
-    <Item badge={<StateBadge state={state} />} about={data?.result.stateReason}>
+    <Item badge={<StateBadge state={state} />} about={reason ? sentence(reason) : undefined}>
       Service{' '}
       <PageLink inherit fw={600} to="/o/$organizationId/services/$serviceId" params={{ organizationId, serviceId: id }}>
         {name}
