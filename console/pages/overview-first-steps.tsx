@@ -1,14 +1,14 @@
 // First steps of a new organization, from an engine to rows of its own pipe.
 import { Button, Group, List, Stack, Text, ThemeIcon } from '@mantine/core'
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery, useQueries } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useState } from 'react'
 import type { Metrics } from '../api/metrics.ts'
 import { activitiesQuery, invitationsQuery, keysQuery, pipeMetricsQuery } from '../api/queries.ts'
 import { useIsAdmin } from '../api/session.ts'
-import type { Target } from '../components/activity-sentence.tsx'
 import { CheckIcon } from '../components/icons.tsx'
 import { itemsOf } from '../components/list-table.tsx'
 import { PageButton } from '../components/page-link.tsx'
+import { pipesLeft } from '../components/pipes-left.ts'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { Section } from '../components/section.tsx'
 
@@ -25,6 +25,10 @@ interface Step {
 
 /** Set once all steps are done or the list was hidden, so that it does not reappear after a deletion. */
 const hiddenKey = (organizationId: string): string => `penstock-first-steps-hidden-${organizationId}`
+
+const activitiesToRead = 100
+/** Each is one request every two seconds. */
+const pipesToAsk = 3
 
 export function FirstSteps({ organizationId, metrics }: { organizationId: string; metrics: Metrics }) {
   const isAdmin = useIsAdmin(organizationId)
@@ -89,28 +93,38 @@ function useSteps(organizationId: string, metrics: Metrics): Step[] | undefined 
   const params = { organizationId }
   const keys = useInfiniteQuery(keysQuery(organizationId))
   const invitations = useInfiniteQuery(invitationsQuery(organizationId))
-  // Sample pipes have no activities, so these are the user's own pipes.
-  const creations = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_created' }, 1))
-  const target: Target | undefined = itemsOf(creations)[0]?.target
-  const ownPipe = target?.serviceId ? { serviceId: target.serviceId, pipeId: target.id } : undefined
-  const { data: pipe } = useQuery({
-    ...pipeMetricsQuery(organizationId, ownPipe?.serviceId ?? '', ownPipe?.pipeId ?? ''),
-    enabled: ownPipe !== undefined,
+  const created = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_created' }, activitiesToRead))
+  const deleted = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_deleted' }, activitiesToRead))
+  const ownPipes = pipesLeft(itemsOf(created), itemsOf(deleted)).slice(0, pipesToAsk)
+  const figures = useQueries({
+    queries: ownPipes.map(({ serviceId, pipeId }) => pipeMetricsQuery(organizationId, serviceId, pipeId)),
   })
-  if (keys.isPending || invitations.isPending || creations.isPending) return undefined
+  if (keys.isPending || invitations.isPending || created.isPending || deleted.isPending) return undefined
+  const withRows = figures.findIndex(({ data }) => (data?.result.rowsWritten ?? 0) > 0)
+  const pipeToSee = ownPipes[Math.max(0, withRows)]
 
   const memberCount = (metrics.members.admin ?? 0) + (metrics.members.developer ?? 0)
-  const service = metrics.services.find(({ state }) => state === 'running') ?? metrics.services[0]
+  const answering = metrics.services.find(({ state }) => state === 'running' || state === 'degraded')
+  const service = answering ?? metrics.services[0]
   return [
     {
       title: 'Connect an engine',
       about: 'A service is a ClickHouse server that is already running. Enter its address; it is checked at once.',
-      isDone: service !== undefined,
-      action: (variant) => (
-        <PageButton variant={variant} to="/o/$organizationId/services/new" params={params}>
-          Register a service
-        </PageButton>
-      ),
+      isDone: answering !== undefined,
+      action: (variant) =>
+        service && !answering ? (
+          <PageButton
+            variant={variant}
+            to="/o/$organizationId/services/$serviceId"
+            params={{ ...params, serviceId: service.id }}
+          >
+            Open the service
+          </PageButton>
+        ) : (
+          <PageButton variant={variant} to="/o/$organizationId/services/new" params={params}>
+            Register a service
+          </PageButton>
+        ),
     },
     {
       title: 'Create an API key',
@@ -125,7 +139,7 @@ function useSteps(organizationId: string, metrics: Metrics): Step[] | undefined 
     {
       title: 'Create a pipe of your own',
       about: 'From Kafka, Kinesis, object storage or PostgreSQL. The source is checked before anything is saved.',
-      isDone: ownPipe !== undefined,
+      isDone: pipeToSee !== undefined,
       action: service
         ? (variant) => (
             <PageButton
@@ -142,20 +156,19 @@ function useSteps(organizationId: string, metrics: Metrics): Step[] | undefined 
     {
       title: 'See your rows',
       about: 'The Data tab of the pipe shows the newest rows of its tables, seconds after they arrive.',
-      isDone: (pipe?.result.rowsWritten ?? 0) > 0,
-      action:
-        ownPipe && pipe
-          ? (variant) => (
-              <PageButton
-                variant={variant}
-                to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
-                params={{ ...params, ...ownPipe }}
-                search={{ tab: 'data' }}
-              >
-                Open the Data tab
-              </PageButton>
-            )
-          : { missing: 'There are no rows of your own yet: create a pipe first' },
+      isDone: withRows >= 0,
+      action: pipeToSee
+        ? (variant) => (
+            <PageButton
+              variant={variant}
+              to="/o/$organizationId/services/$serviceId/pipes/$pipeId"
+              params={{ ...params, ...pipeToSee }}
+              search={{ tab: 'data' }}
+            >
+              Open the Data tab
+            </PageButton>
+          )
+        : { missing: 'There are no rows of your own yet: create a pipe first' },
     },
     {
       title: 'Invite someone',

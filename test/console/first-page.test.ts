@@ -102,6 +102,15 @@ describe('the first page', () => {
     await page.waitForURL(`${overview}/services/${SERVICE_ID}/pipes/${id}?tab=data`)
     await page.getByRole('table', { name: 'Newest rows of own_orders' }).getByRole('row').nth(1).waitFor()
 
+    // A pipe that is deleted before the steps are done counts no more.
+    const forget = () => page.evaluate(() => localStorage.clear())
+    const extra = { ...body, name: 'deleted orders', destination: { ...destination, table: 'deleted_orders' } }
+    const { id: deleted } = (await callApi(penstock, 'POST', `/services/${SERVICE_ID}/pipes`, extra)).result as Pipe
+    await callApi(penstock, 'DELETE', `/services/${SERVICE_ID}/pipes/${deleted}`)
+    await forget()
+    await page.goto(overview)
+    await steps.getByText('5 of 5 steps done').waitFor()
+
     await page.goto(overview)
     await page.getByRole('region', { name: 'What needs attention' }).waitFor()
     await page.waitForLoadState('networkidle')
