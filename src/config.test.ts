@@ -171,6 +171,26 @@ describe('the engine of the try-it mode', () => {
     assert.equal(read({}).tryEngine, undefined)
   })
 
+  it('has the port that is given, or else that of ClickHouse', () => {
+    for (const [given, url] of [
+      ['http://u:p@127.0.0.1:80', 'http://127.0.0.1:80'],
+      ['https://clickhouse.example:443/', 'https://clickhouse.example:443'],
+      ['http://[::1]', 'http://[::1]:8123'],
+      ['http://ada:80@clickhouse.example', 'http://clickhouse.example:8123'],
+      ['https://clickhouse.example', 'https://clickhouse.example:8443'],
+    ] as const)
+      assert.equal(read({ PENSTOCK_TRY_ENGINE: given }).tryEngine?.url, url)
+  })
+
+  it('is refused with an account that is not URL-encoded', () => {
+    for (const given of ['http://ada:hush100%@h:1', 'http://hush%ff:p@h'])
+      assert.throws(() => read({ PENSTOCK_TRY_ENGINE: given }), {
+        name: 'StartError',
+        message:
+          'PENSTOCK_TRY_ENGINE must have the user name and the password URL-encoded: write % as %25, and @ as %40.',
+      })
+  })
+
   it('is refused without showing its password', () => {
     for (const given of ['ada:hush@10.0.0.7', 'ftp://ada:hush@10.0.0.7', 'http://ada:hush@10.0.0.7/path']) {
       assert.throws(

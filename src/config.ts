@@ -283,8 +283,23 @@ function readTryEngine(text: string | undefined): Config['tryEngine'] {
       'PENSTOCK_TRY_ENGINE must be the address of a ClickHouse, such as http://user:password@host:8123.',
     )
   }
-  const username = decodeURIComponent(url.username) || 'default'
-  return { url: url.origin, username, password: new Secret(decodeURIComponent(url.password)) }
+  // `URL` leaves the default ports of HTTP out, and an engine has others.
+  const port = Number(/:(\d+)\/?$/.exec(text)?.[1] ?? enginePorts[url.protocol])
+  const username = decodeAccount(url.username) || 'default'
+  const password = new Secret(decodeAccount(url.password))
+  return { url: `${url.protocol}//${url.hostname}:${port}`, username, password }
+}
+
+const enginePorts: Record<string, number> = { 'http:': 8123, 'https:': 8443 }
+
+function decodeAccount(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new StartError(
+      'PENSTOCK_TRY_ENGINE must have the user name and the password URL-encoded: write % as %25, and @ as %40.',
+    )
+  }
 }
 
 /** A size in bytes; undefined when the text is invalid. */
