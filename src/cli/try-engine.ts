@@ -10,12 +10,17 @@ const tidyEveryMs = 60_000
 /** The pipe creates its table shortly after it starts. */
 const retryTidyMs = 2_000
 const tidyTimeoutMs = 10_000
+/** Shorter than the pauses in which the pipe tries to create its table, so that the check comes first. */
+const retryCheckMs = 500
+const checkTimeoutMs = 5_000
 
 export interface TryEngine {
   readonly access: { url: string; username: string; password: string }
   isEmbedded: boolean
   /** Contains the credentials if the engine is the embedded one. */
   readonly urlToShow: string
+  /** Why the user's engine cannot be used now, as a sentence. */
+  problem?: string
 }
 
 export interface TryEngineOptions {
@@ -34,9 +39,8 @@ export async function openTryEngine(
   if (isNew && config.tryEngine) {
     const { url, username, password } = config.tryEngine
     const access = { url, username, password: password.reveal() }
-    // Rows of an existing table of the user must not be deleted.
-    if ((await ask(access, 'EXISTS TABLE default.orders')) === '0') keepSmallFromNowOn({ access, isInMemory: false })
-    return { access, isEmbedded: false, urlToShow: url }
+    const problem = await keepOwnEngineSmall(access, stopping)
+    return { access, isEmbedded: false, urlToShow: url, ...(problem === undefined ? {} : { problem }) }
   }
   if (!isNew && !hasEmbeddedEngine(folder)) return undefined
   const engine = await startEmbeddedEngine({
@@ -62,6 +66,43 @@ export async function openTryEngine(
   return tryEngine
 }
 
+/** Undefined when the engine can be used. */
+export async function findProblem(access: TryEngine['access']): Promise<string | undefined> {
+  const answer = await checkOrders(access)
+  return 'text' in answer ? undefined : problemOf(access, answer.failure)
+}
+
+/** Returns why the engine cannot be used; it is then checked until it can be, or until Penstock stops. */
+async function keepOwnEngineSmall(access: TryEngine['access'], stopping: AbortSignal): Promise<string | undefined> {
+  const answer = await checkOrders(access)
+  if ('text' in answer) {
+    // Rows of an existing table of the user must not be deleted.
+    if (answer.text === '0') keepSmallFromNowOn({ access, isInMemory: false })
+    return undefined
+  }
+  setTimeout(async () => {
+    if (stopping.aborted) return
+    const problem = await keepOwnEngineSmall(access, stopping)
+    if (problem === undefined) console.log(`The ClickHouse at ${access.url} answers now.`)
+  }, retryCheckMs).unref()
+  return problemOf(access, answer.failure)
+}
+
+function problemOf({ url }: TryEngine['access'], failure: string): string {
+  return (
+    `The ClickHouse at ${url} ${failure}, so the sample has no rows yet. Start it or correct its account; Penstock tries it again and ` +
+    'again. For another one, change the endpoint of the service in the console.'
+  )
+}
+
+/** Whether the table of the sample exists: 1 or 0. */
+async function checkOrders(access: TryEngine['access']): Promise<Answer> {
+  const answer = await ask(access, 'EXISTS TABLE default.orders', checkTimeoutMs)
+  return 'failure' in answer || /^[01]$/.test(answer.text)
+    ? answer
+    : { failure: 'does not answer as a ClickHouse does' }
+}
+
 interface EngineToTidy {
   access: TryEngine['access']
   isInMemory: boolean
@@ -80,20 +121,30 @@ export async function keepSmall({ access, isInMemory }: EngineToTidy): Promise<b
   const setTtl = `ALTER TABLE default.orders MODIFY TTL ordered_at + ${keptFor}`
   // An in-memory engine has no background merges, and only merges remove old rows.
   const merges = ['orders', 'shop_orders', 'shop_customers'].map((table) => `OPTIMIZE TABLE default.${table} FINAL`)
-  const isKept = (await ask(access, setTtl)) !== undefined
+  const isKept = 'text' in (await ask(access, setTtl))
   if (isInMemory) for (const merge of merges) await ask(access, merge)
   return isKept
 }
 
-/** Undefined when the statement fails: the table may not exist yet, or the engine may be restarting. */
-async function ask({ url, username, password }: TryEngine['access'], statement: string): Promise<string | undefined> {
+/** `failure` continues a sentence about the engine. */
+type Answer = { text: string } | { failure: string }
+
+/** Fails, too, when the table does not exist yet or the engine is being restarted. */
+async function ask(
+  { url, username, password }: TryEngine['access'],
+  statement: string,
+  timeoutMs = tidyTimeoutMs,
+): Promise<Answer> {
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-  const signal = AbortSignal.timeout(tidyTimeoutMs)
+  const signal = AbortSignal.timeout(timeoutMs)
   try {
     const response = await fetch(url, { method: 'POST', headers: { authorization }, body: statement, signal })
     const text = await response.text()
-    return response.ok ? text.trim() : undefined
-  } catch {
-    return undefined
+    if (response.ok) return { text: text.trim() }
+    const isRefused = response.status === 401 || response.status === 403
+    return { failure: isRefused ? 'refuses the user name or the password' : `answers with status ${response.status}` }
+  } catch (error) {
+    const { code } = ((error as Error).cause ?? {}) as { code?: string }
+    return { failure: `does not answer${code === undefined ? '' : ` (${code})`}` }
   }
 }

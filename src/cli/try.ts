@@ -8,7 +8,7 @@ import { signInLink } from '../sessions/session.ts'
 import { makeSignInToken } from './new-organization.ts'
 import { readSampleFile, replaceInSampleFile, SampleAddresses } from './sample-addresses.ts'
 import { open, runUntilStopped, type Serving, serve } from './serve.ts'
-import { openTryEngine } from './try-engine.ts'
+import { findProblem, openTryEngine } from './try-engine.ts'
 import { serveTryFiles } from './try-files.ts'
 import { openTryShop } from './try-shop.ts'
 
@@ -55,7 +55,9 @@ async function start(config: Config, serving: Serving, stopping: AbortSignal): P
     await (shop ? addresses.moveShop(shop) : addresses.stopShopPipe())
   }
   const url = await serve(serving)
-  if (config.tryEngine && !sample) console.log(lateEngine)
+  const { tryEngine } = config
+  const isSameEngine = tryEngine !== undefined && tryEngine.url === readSampleFile(file).ENGINE_URL
+  if (tryEngine && !sample && !isSameEngine) console.log(lateEngine)
   if (!existsSync(file)) {
     console.log(plainWelcome(url))
     return
@@ -74,6 +76,11 @@ async function start(config: Config, serving: Serving, stopping: AbortSignal): P
     envFile: shellPath(file),
   })
   console.log(welcome(url, shellPath(file), Boolean(sample), opening, files))
+  const isKnownEngine = !sample && isSameEngine
+  const problem = isKnownEngine
+    ? await findProblem({ ...tryEngine, password: tryEngine.password.reveal() })
+    : engine?.problem
+  if (problem !== undefined) console.log(problem)
 }
 
 /** The port from which the pipe loads the sample files; undefined when there is no such pipe. */
