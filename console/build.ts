@@ -5,11 +5,16 @@ import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { builtFolder, builtFromFile, isBuilt, sourceHash } from './source-hash.ts'
 
-const vite = await import('vite').catch((error: NodeJS.ErrnoException) => {
-  if (error.code === 'ERR_MODULE_NOT_FOUND' && process.argv.includes('--if-possible')) return undefined
-  throw error
-})
-if (vite && !isBuilt()) {
+if (!isBuilt()) {
+  // Vite takes most of the time, so it is not loaded for nothing.
+  const vite = await import('vite').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ERR_MODULE_NOT_FOUND' && process.argv.includes('--if-possible')) return undefined
+    throw error
+  })
+  if (vite) await build(vite)
+}
+
+async function build(vite: typeof import('vite')): Promise<void> {
   const hash = sourceHash()
   mkdirSync(builtFolder, { recursive: true })
   // An interrupted build must not count as complete.
