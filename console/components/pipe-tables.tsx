@@ -1,4 +1,5 @@
 // The destination tables in a list of pipes.
+import { Fragment } from 'react'
 import type { Pipe } from '../../src/client/shapes.ts'
 
 /** Names as `database.table`. */
@@ -11,8 +12,25 @@ export function PipeTables({ pipe }: { pipe: Pipe }) {
   const [first, ...others] = tablesOf(pipe)
   return (
     <>
-      {first}
+      {first !== undefined && <FullName text={first} />}
       {others.length > 0 && <div className="row-more">and {others.length} more</div>}
     </>
+  )
+}
+
+/** `database.table`, with line breaks after dots rather than inside of a word. */
+function FullName({ text }: { text: string }) {
+  const [start, ...rest] = text.split('.')
+  return (
+    <span>
+      {start}
+      {rest.map((part, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity.
+        <Fragment key={index}>
+          .<wbr />
+          {part}
+        </Fragment>
+      ))}
+    </span>
   )
 }
