@@ -15,7 +15,7 @@ import { root } from '../../run/test-run.ts'
 const run = promisify(execFile)
 
 /** Promises in seconds for two idle cores. */
-const promised = { 'npm ci': 90, 'rows after npm ci': 90, 'rows after a restart': 15 }
+const promised = { 'npm ci': 90, 'rows after npm ci': 90, 'rows with a cached engine': 15, 'rows after a restart': 15 }
 const networkSettings = /^(npm_config_\w+|NODE_EXTRA_CA_CERTS|(https?|no)_proxy)$/i
 /** Factor for a busy machine. */
 const leniency = 3
@@ -65,10 +65,21 @@ describe('the first command of the README', () => {
     await once(child, 'exit')
   }
 
-  async function startAndReadRows(): Promise<void> {
-    const sampleFile = join(folder, 'data/sample.env')
+  /** Returns the number of orders once there are more than `ordersBefore`, and rows of the shop. */
+  async function startAndReadRows({
+    data,
+    ordersBefore = 0,
+  }: {
+    data?: string
+    ordersBefore?: number
+  } = {}): Promise<number> {
+    const sampleFile = join(data ?? join(folder, 'data'), 'sample.env')
     const [program, ...words] = start.split(' ')
-    const child = spawn(program!, words, { cwd: folder, env: environment, stdio: ['ignore', 'ignore', 'inherit'] })
+    const child = spawn(program!, words, {
+      cwd: folder,
+      env: { ...environment, ...(data === undefined ? {} : { PENSTOCK_DATA: data }) },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
     running = child
     const readSample = (): Record<string, string> =>
       Object.fromEntries(
@@ -82,15 +93,20 @@ describe('the first command of the README', () => {
       const path = `/v1/organizations/${sample.ORGANIZATION_ID}/services/${sample.SERVICE_ID}/pipes/${sample[pipe]}/rows`
       const authorization = `Basic ${Buffer.from(`${sample.KEY_ID}:${sample.KEY_SECRET}`).toString('base64')}`
       const response = await fetch(`${sample.BASE_URL}${path}`, { headers: { authorization } })
-      const { result } = (await response.json()) as { result?: { rows: unknown[] } }
-      return result?.rows.length ?? 0
+      const { result } = (await response.json()) as { result?: { rows: unknown[]; tables: { rows: number }[] } }
+      return result?.rows.length ? result.tables[0]!.rows : 0
     }
-    for (const pipe of ['RUNNING_PIPE_ID', 'SHOP_PIPE_ID'] as const) {
-      while (!existsSync(sampleFile) || (await countRows(pipe).catch(() => 0)) === 0) {
+    const waitForMore = async (pipe: 'RUNNING_PIPE_ID' | 'SHOP_PIPE_ID', before: number): Promise<number> => {
+      for (;;) {
+        const count = existsSync(sampleFile) ? await countRows(pipe).catch(() => 0) : 0
+        if (count > before) return count
         assert.equal(child.exitCode, null, 'npm start has ended')
         await sleep(100)
       }
     }
+    const orders = await waitForMore('RUNNING_PIPE_ID', ordersBefore)
+    await waitForMore('SHOP_PIPE_ID', 0)
+    return orders
   }
 
   it('installs', async () => {
@@ -100,10 +116,26 @@ describe('the first command of the README', () => {
     })
   })
 
-  it('starts, and rows of both sample pipes can be read', () => measure('rows after npm ci', startAndReadRows))
+  let orders: number
+  it('starts, and rows of both sample pipes can be read', () =>
+    measure('rows after npm ci', async () => {
+      orders = await startAndReadRows()
+    }))
 
-  it('starts again with all data', async () => {
+  it('starts again with all data, and gets more rows', async () => {
     await stop()
-    await measure('rows after a restart', startAndReadRows)
+    await measure('rows after a restart', async () => {
+      await startAndReadRows({ ordersBefore: orders })
+    })
+  })
+
+  it('starts with a new data folder and the engine of the cache', async () => {
+    await stop()
+    const data = join(home, 'new-data')
+    await measure('rows with a cached engine', async () => {
+      orders = await startAndReadRows({ data })
+    })
+    await stop()
+    await startAndReadRows({ data, ordersBefore: orders })
   })
 })
