@@ -131,8 +131,11 @@ describe('SCRAM', () => {
     const first = sasl(10, 'SCRAM-SHA-256\0\0')
     const begun = (said: Buffer): Buffer =>
       sasl(11, `r=${/,r=([^,\0]+)$/.exec(said.toString('latin1'))![1]}x,s=${salt},i=1`)
+    const accepted = Buffer.concat([signInRequest(0), ready])
     for (const demands of [
-      [first, begun, Buffer.concat([sasl(12, `v=${Buffer.alloc(32).toString('base64')}`), signInRequest(0), ready])],
+      [first, begun, Buffer.concat([sasl(12, `v=${Buffer.alloc(32).toString('base64')}`), accepted])],
+      [first, begun, accepted],
+      [first, accepted],
       [first, sasl(12, 'v=')],
       [sasl(12, 'v=')],
       [message('R', Buffer.from([0, 0, 0, 5, 1]))],

@@ -95,7 +95,9 @@ class Authentication implements ChannelConversation {
     if (keepsPassword && (step === cleartext || step === md5)) throw new SessionError('password kept')
     // SASLContinue and SASLFinal must follow the step before them.
     const isInOrder = (step !== saslContinue && step !== saslFinal) || this.#step === step - 1
-    if (!isInOrder || (step === md5 && data.length !== 4)) protocolViolation()
+    // SASLFinal has the server's proof. Without it, any server could accept us.
+    const isProven = step !== accepted || !this.#scram || this.#step === saslFinal
+    if (!isInOrder || !isProven || (step === md5 && data.length !== 4)) protocolViolation()
     this.#step = step
     const send = (...parts: (string | Buffer)[]): void => this.#channel.send(passwordMessage(...parts))
     if (step === cleartext) send(password, '\0')

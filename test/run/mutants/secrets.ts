@@ -81,6 +81,13 @@ export const secretMutants: Mutant[] = [
     tests: ['src/sources/postgres/postgres-sign-in.test.ts'],
   },
   {
+    name: 'postgres-accepts-without-its-proof',
+    file: 'src/sources/postgres/postgres-sign-in.ts',
+    find: '!isInOrder || !isProven ||',
+    replace: '!isInOrder || (!isProven && isProven) ||',
+    tests: ['src/sources/postgres/postgres-sign-in.test.ts'],
+  },
+  {
     name: 'stored-password-follows-the-host',
     file: 'src/source-shapes/postgres-source.ts',
     find: 'secrets: isForThis ? mergedSecrets',
