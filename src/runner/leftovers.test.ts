@@ -181,6 +181,20 @@ onBothDatabases('what deleted pipes leave at their sources', (app) => {
     await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${id}'`)
   })
 
+  it('are due when the clock was set back since their next attempt was planned', async () => {
+    const [waiting, stuck] = [await deleteOne(), await deleteOne()]
+    const plan = async (pipeId: string, inMs: number) => {
+      const at = new Date(Date.now() + inMs).toISOString()
+      await app().query(`UPDATE source_leftovers SET next_try_at = '${at}' WHERE pipe_id = '${pipeId}'`)
+    }
+    await plan(waiting, 3_600_000)
+    await plan(stuck, 3 * 3_600_000)
+    const { task } = makePeriodicTask(async () => undefined)
+    await workUntil(task, async () => (await rowsOf(stuck)).length === 0)
+    assert.equal((await rowsOf(waiting)).length, 1)
+    await app().query(`DELETE FROM source_leftovers WHERE pipe_id = '${waiting}'`)
+  })
+
   it('are given up after 7 days, and the log contains what to run', async () => {
     const id = await deleteOne()
     const since = new Date(Date.now() - 7 * 86_400_000).toISOString()

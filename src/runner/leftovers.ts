@@ -47,7 +47,8 @@ export function makeLeftoverTask(parts: LeftoversParts): PeriodicTask {
     failure: 'what deleted pipes have left at their sources could not be looked after',
     log,
     async work(signal) {
-      const due = await listDueLeftovers(database.reader, { now: timestampIn(0), limit: listedAtOnce })
+      const horizon = timestampIn(2 * Math.max(times.longestWaitMs, times.leaseMs))
+      const due = await listDueLeftovers(database.reader, { now: timestampIn(0), horizon, limit: listedAtOnce })
       await eachOf(due, triedAtOnce, async (leftover) => {
         if (!signal.aborted) await tryOnce({ ...parts, times }, leftover, signal)
       })

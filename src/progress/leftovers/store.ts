@@ -29,6 +29,13 @@ interface LeftoverRow {
   tries: number
 }
 
+export type DueLeftovers = {
+  now: string
+  /** Later than any planned attempt. One after it means that the clock was set back, so it is due as well. */
+  horizon: string
+  limit: number
+}
+
 type LeftoverKey = { pipeId: string; organizationId: string; nextTryAt: string }
 
 const keepStatement = statement<{
@@ -46,9 +53,9 @@ const keepStatement = statement<{
 const findStatement = statement<Record<string, never>, { pipe_id: string }>(
   'SELECT pipe_id FROM source_leftovers LIMIT 1',
 )
-const listDueStatement = statement<{ now: string; limit: number }, LeftoverRow>(
+const listDueStatement = statement<DueLeftovers, LeftoverRow>(
   `SELECT pipe_id, organization_id, source, secrets, since, next_try_at, tries FROM source_leftovers
-   WHERE next_try_at <= :now ORDER BY next_try_at LIMIT :limit`,
+   WHERE next_try_at <= :now OR next_try_at > :horizon ORDER BY next_try_at LIMIT :limit`,
 )
 const ofClaim = 'WHERE pipe_id = :pipeId AND organization_id = :organizationId AND next_try_at = :nextTryAt'
 const claimStatement = statement<LeftoverKey & { leasedUntil: string }>(
@@ -90,7 +97,7 @@ export async function hasLeftovers(sql: Sql): Promise<boolean> {
 }
 
 /** Of all organizations, the longest overdue first. */
-export async function listDueLeftovers(sql: Sql, due: { now: string; limit: number }): Promise<Leftover[]> {
+export async function listDueLeftovers(sql: Sql, due: DueLeftovers): Promise<Leftover[]> {
   return (await sql.all(listDueStatement, due)).map((row) => {
     const source = parseSource(row.source)
     const { pipe_id: pipeId, organization_id: organizationId, secrets: sealedSecrets } = row
