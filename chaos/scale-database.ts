@@ -66,7 +66,8 @@ async function measure(): Promise<void> {
   const { reader, write } = database
   const look = () => Promise.all([listPipesToRun(reader), listWorkers(reader), listRunners(reader, startedAt)])
   await measureMedian('survey: pipes, workers and runners', look)
-  const [seenPipes, workers, runners] = await look()
+  const [seenPipes, workers, listed] = await look()
+  const runners = listed.map(({ id }) => id)
   const now = new Date().toISOString()
   await measureMedian('plan', async () => makePlan({ now, pipes: seenPipes, workers, runners, held: [] }))
   await measureMedian(`renewal of ${places} leases`, () =>

@@ -127,10 +127,22 @@ onBothDatabases('the progress of pipes', (app) => {
           ['Reading', '7'],
         ],
       )
-      assert.deepEqual((await listRunners(app().app.database.reader, at(14_000))).includes(runnerId), true)
-      assert.deepEqual((await listRunners(app().app.database.reader, at(15_000))).includes(runnerId), false)
+      const isListed = async (seenSince: string) =>
+        (await listRunners(app().app.database.reader, seenSince)).some(({ id }) => id === runnerId)
+      assert.equal(await isListed(at(14_000)), true)
+      assert.equal(await isListed(at(15_000)), false)
+      const endDead = (seenAt: string) => write('endDeadRunner', { id: runnerId, seenAt, now: at(20_000) }, 'runner')
+      assert.equal(await endDead(at(14_000)), false)
+      assert.equal((await workersOf(one.pipeId))[0]?.expiresAt, at(30_000))
+      assert.equal(await isListed(at(14_000)), true)
+      assert.equal(await endDead(at(15_000)), true)
+      assert.equal(await isListed(at(0)), false)
+      assert.equal((await workersOf(one.pipeId))[0]?.expiresAt, at(20_000))
+      assert.equal((await workersOf(other.pipeId))[0]?.expiresAt, at(30_000))
+      await write('reportRunner', report, 'runner')
+      assert.equal(await isListed(at(0)), true)
       await write('endRunner', runnerId, 'runner')
-      assert.deepEqual((await listRunners(app().app.database.reader, at(0))).includes(runnerId), false)
+      assert.equal(await isListed(at(0)), false)
     })
   })
 

@@ -43,6 +43,7 @@ export const progressWrites = {
   reportEngine: withSql(reportEngine),
   keepRetained: withSql(retained.keepRetained),
   endRunner: withSql(runners.endRunner),
+  endDeadRunner: withSql(runners.endDeadRunner),
   endOtherRunners: withSql(runners.endOtherRunners),
   forgetRunners: withSql(runners.forgetRunners),
   forgetOldThroughput: withSql(progress.forgetOldThroughput),

@@ -771,6 +771,36 @@ onBothDatabases('the runner', (app) => {
       assert.deepEqual(next.running(pipeId), [successor])
     })
 
+    it('are taken over after the clock was set back, but not from a machine whose clock is ahead', async () => {
+      let isFrozen = false
+      const { promise: thaw, resolve: doThaw } = Promise.withResolvers<void>()
+      const frozen = around(app().app.database, async (_, write) => {
+        if (isFrozen) await thaw
+        return write()
+      })
+      const [old, next] = [makeFakeWorkers(), makeFakeWorkers()]
+      const { id: oldId } = startRunner(old, { database: frozen, times: { giveUpMs: 3_600_000 } })
+      const { pipeId, is } = await makePipe()
+      await is('Running')
+      isFrozen = true
+      const renewAhead = async () => {
+        const aheadMs = Date.now() + 3_600_000
+        const [seenAt, expiresAt] = [aheadMs, aheadMs + times.leaseMs].map((ms) => new Date(ms).toISOString())
+        await app().query(`UPDATE runners SET seen_at = '${seenAt}' WHERE id = '${oldId}'`)
+        await app().query(`UPDATE pipe_workers SET expires_at = '${expiresAt}' WHERE runner_id = '${oldId}'`)
+      }
+      await renewAhead()
+      startRunner(next, { times: { leaseMs: 2_000, giveUpMs: 1_500 } })
+      for (let round = 0; round < 10; round++) {
+        await sleep(300)
+        await renewAhead()
+      }
+      assert.equal(next.running(pipeId).length, 0, 'it is renewed')
+      await until(() => next.running(pipeId)[0], 'the other takes over')
+      isFrozen = false
+      doThaw()
+    })
+
     it('are held although a write for one pipe fails', async () => {
       const { database } = app().app
       let failures = 0

@@ -9,6 +9,7 @@ import { listRunners } from '../progress/runners/store.ts'
 import { listWorkers } from '../progress/workers/store.ts'
 import type { BackOffTimes } from './back-off.ts'
 import { findConfiguration } from './configuration.ts'
+import { DeadRunners } from './dead-runners.ts'
 import type { WorkerOrder } from './leased-worker.ts'
 import { Leases, type LeaseTimes } from './leases.ts'
 import { nextLookMs } from './pace.ts'
@@ -65,6 +66,7 @@ export class Runner {
   readonly #pool: WorkerPool
   readonly #leases: Leases<HeldWorker>
   readonly #replays: Replays | undefined
+  readonly #deadRunners: DeadRunners
   #timer: NodeJS.Timeout | undefined
   readonly #looks = new PokedLoop(() => this.#look())
   /** Looks with every tick, because the installation is small. */
@@ -94,6 +96,7 @@ export class Runner {
     const { replay } = parts
     const { replayAgainMs: retryAfterMs, graceMs } = times
     this.#replays = replay && new Replays({ replay, write: database.write, log, retryAfterMs, graceMs })
+    this.#deadRunners = new DeadRunners(times)
     this.#leases = new Leases({ runnerId: this.id, database, workers: this.#pool, isAlone, times })
   }
 
@@ -153,13 +156,18 @@ export class Runner {
     const nowMs = Date.now()
     const now = new Date(nowMs).toISOString()
     const seenSince = new Date(nowMs - this.#times.leaseMs).toISOString()
-    const [pipes, workers, runners] = await Promise.all([
+    const [pipes, workers, listed] = await Promise.all([
       listPipesToRun(reader),
       listWorkers(reader),
       listRunners(reader, seenSince),
     ])
+    const runners = listed.map(({ id }) => id)
     this.#setPace(pipes.length + workers.length, runners.length)
     if (this.#isStopping) return
+    const others = listed.filter(({ id }) => id !== this.id)
+    for (const dead of this.#deadRunners.find(others, performance.now())) {
+      if (await write('endDeadRunner', { ...dead, now }, 'runner')) this.#warn('the leases of a dead runner were ended')
+    }
     for (const task of this.#parts.tasks ?? []) task.consider({ isFirst: runners[0] === this.id })
     const all = this.#pool.all
     const observed = all.map((held) => {

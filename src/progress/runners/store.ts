@@ -25,9 +25,10 @@ const listHeldStatement = statement<{ runnerId: string }, HeldRow>(
   `SELECT pipes.organization_id, pipe_id, slot, pipe_workers.epoch
    FROM pipe_workers JOIN pipes ON pipes.id = pipe_workers.pipe_id WHERE runner_id = :runnerId`,
 )
-const listRunnersStatement = statement<{ seenSince: string }, { id: string }>(
-  'SELECT id FROM runners WHERE seen_at > :seenSince ORDER BY id',
+const listRunnersStatement = statement<{ seenSince: string }, { id: string; seen_at: string }>(
+  'SELECT id, seen_at FROM runners WHERE seen_at > :seenSince ORDER BY id',
 )
+const endUnchangedStatement = statement<ListedRunner>('DELETE FROM runners WHERE id = :id AND seen_at = :seenAt')
 const endRunnerStatement = statement<{ runnerId: string }>('DELETE FROM runners WHERE id = :runnerId')
 const endWorkersOfOthersStatement = statement<{ runnerId: string }>(
   "DELETE FROM pipe_workers WHERE runner_id <> :runnerId AND state <> 'completed'",
@@ -46,10 +47,16 @@ const setRetainedStatement = statement<{ pipeId: string; retainedBytes: number }
   'UPDATE pipe_figures SET retained_bytes = :retainedBytes WHERE pipe_id = :pipeId',
 )
 
+export type ListedRunner = {
+  id: string
+  /** Its last report, by its clock. */
+  seenAt: string
+}
+
 const rememberedRunnersMs = 3_600_000
 
-export async function listRunners(sql: Sql, seenSince: string): Promise<string[]> {
-  return (await sql.all(listRunnersStatement, { seenSince })).map(({ id }) => id)
+export async function listRunners(sql: Sql, seenSince: string): Promise<ListedRunner[]> {
+  return (await sql.all(listRunnersStatement, { seenSince })).map(({ id, seen_at: seenAt }) => ({ id, seenAt }))
 }
 
 export interface RunnerReport {
@@ -84,6 +91,13 @@ export async function keepDoing(sql: Sql, doing: Doing): Promise<void> {
 /** Call when the runner has no workers left. */
 export async function endRunner(sql: Sql, runnerId: string): Promise<void> {
   await sql.run(endRunnerStatement, { runnerId })
+}
+
+/** Ends the leases of a runner that has died. False, and without effect, when it has reported since. */
+export async function endDeadRunner(sql: Sql, { id, seenAt, now }: ListedRunner & { now: string }): Promise<boolean> {
+  if ((await sql.run(endUnchangedStatement, { id, seenAt })) === 0) return false
+  await sql.run(renewStatement, { runnerId: id, expiresAt: now })
+  return true
 }
 
 /** Only where no other process can use the database: the holders of leases there have ended without releasing them. */

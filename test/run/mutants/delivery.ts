@@ -3,6 +3,20 @@ import type { Mutant } from './mutant.ts'
 
 export const deliveryMutants: Mutant[] = [
   {
+    name: 'lease-of-a-clock-ahead-is-taken',
+    file: 'src/runner/dead-runners.ts',
+    find: 'known?.seenAt === runner.seenAt ? known.sinceMs',
+    replace: 'known ? known.sinceMs',
+    tests: ['src/runner/dead-runners.test.ts', 'src/runner/runner.test.ts'],
+  },
+  {
+    name: 'lease-ahead-outlives-its-runner',
+    file: 'src/runner/runner.ts',
+    find: "if (await write('endDeadRunner',",
+    replace: "if (now === '' && await write('endDeadRunner',",
+    tests: ['src/runner/runner.test.ts'],
+  },
+  {
     name: 'skipped-rows-are-believed',
     file: 'src/runner/skipped-rows.ts',
     find: 'if (reason === undefined) return undefined',
