@@ -1,6 +1,7 @@
 import type { IpAccess, Key } from '../../src/client/shapes.ts'
 import { type KeyStatus, keyStatusOf } from './key-status.ts'
-import { type BadgeColor, WordBadge } from './state-badge.tsx'
+import { WordBadge } from './state-badge.tsx'
+import type { BadgeColor } from './state-label.ts'
 import { Time } from './time.tsx'
 
 const badges: Record<KeyStatus, { label: string; color: BadgeColor }> = {

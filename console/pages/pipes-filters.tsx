@@ -4,7 +4,7 @@ import type { Service } from '../../src/client/shapes.ts'
 import { SearchIcon } from '../components/icons.tsx'
 import { kindNames, kinds } from '../components/pipe-fields.ts'
 import { shownPipeStates } from '../components/pipe-state.ts'
-import { stateLabel } from '../components/state-badge.tsx'
+import { stateLabel } from '../components/state-label.ts'
 import { useSearchText } from '../components/use-search-text.ts'
 import type { PipeFilter } from '../route-search.ts'
 

@@ -13,7 +13,8 @@ import { Page } from '../components/page.tsx'
 import { PageButton, PageLink } from '../components/page-link.tsx'
 import { ReasonButton } from '../components/reason-button.tsx'
 import { RowLink } from '../components/row-parts.tsx'
-import { StateBadge, stateLabel } from '../components/state-badge.tsx'
+import { StateBadge } from '../components/state-badge.tsx'
+import { stateLabel } from '../components/state-label.ts'
 import { Time } from '../components/time.tsx'
 
 const rowsAtOnce = 100

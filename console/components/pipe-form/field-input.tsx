@@ -17,6 +17,7 @@ import {
 import { useState } from 'react'
 import type { SchemaDiscovery } from '../../../src/client/shapes.ts'
 import { rulesOf } from '../pipe-fields.ts'
+import { aboutNumber } from './about-number.ts'
 import { errorOf, type FormError, otherErrors } from './form-error.ts'
 import { type FormField, isNeeded, resolved } from './form-fields.ts'
 import { columnsOf, fieldValue, isOn, listOf, numberOf, type PipeDraft, textOf, type Value } from './pipe-draft.ts'
@@ -113,16 +114,12 @@ export function FieldInput({
           onChange={({ currentTarget }) => change(currentTarget.checked !== (field.isInverted ?? false))}
         />
       )
-    case 'number': {
-      const { default: standard, update } = rulesOf(pointer)
-      // Group separators would disturb a port.
-      const text = typeof standard === 'number' && standard >= 10_000 ? standard.toLocaleString('en') : String(standard)
-      const mayBeEmpty = !draft.pipe || update === 'nullable'
+    case 'number':
       return (
         <NumberInput
           {...common}
-          description={[about, mayBeEmpty && `Default: ${text}`].filter(Boolean).join(' ') || undefined}
-          placeholder={String(standard)}
+          description={aboutNumber(field, draft) || undefined}
+          placeholder={String(rulesOf(pointer).default)}
           value={numberOf(draft, pointer) ?? ''}
           onChange={(entered) => change(entered === '' ? null : Number(entered))}
           allowDecimal={false}
@@ -131,7 +128,6 @@ export function FieldInput({
           clampBehavior="none"
         />
       )
-    }
     case 'texts':
     case 'columnNames': {
       const names = listOf<string>(draft, pointer)
