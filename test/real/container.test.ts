@@ -62,7 +62,7 @@ describe('the Dockerfile', () => {
 
   it('copies named files only, and uses the network only for npm ci', () => {
     const copied = [build, image].flatMap(copiesOf).filter(({ from }) => from === undefined)
-    const known = [...manifest.files, 'package.json', 'package-lock.json', 'LICENSE', 'src', 'console']
+    const known = [...manifest.files, 'package.json', 'package-lock.json', 'LICENSE', 'README.md', 'src', 'console']
     const configurations = ['tsconfig.json', 'tsconfig.build.json', 'tsconfig.client.json']
     for (const source of copied.flatMap(({ sources }) => sources)) {
       assert.ok([...known, ...configurations].includes(source), `${source} is no part of the package or the build`)

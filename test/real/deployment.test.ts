@@ -1,4 +1,4 @@
-// The files in deploy/, used as in docs/deployment.md: systemd verifies the unit, and nginx runs with our configuration in front
+// The files in deploy/, used as in docs/how-to/deploy-on-one-machine.md: systemd verifies the unit, and nginx runs with our configuration in front
 // of servers that close connections, and in front of Penstock processes that are killed.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

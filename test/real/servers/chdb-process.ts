@@ -9,19 +9,49 @@ import type { LoggedQuery } from './engine.ts'
 
 const [port, folder, installedIn] = process.argv.slice(2) as [string, string, string]
 const password = process.env.ENGINE_PASSWORD!
+const roles: Record<string, string> = JSON.parse(process.env.ENGINE_ROLES!)
+// createHttpInterface() gives the library the rows of an insert as a file.
+const grants = Object.fromEntries(Object.entries(roles).map(([name, grant]) => [name, `${grant}, READ ON FILE`]))
 const library = await openNativeLibrary({
   installedIn,
   folder,
   memoryBytes: 3_000_000_000,
-  roles: { powerless: 'GRANT SELECT ON system.one' },
+  roles: { powerless: 'GRANT SELECT ON system.one', ...grants },
 })
-const recording = { ...library, openSession: async () => record(await library.openSession()) }
+const recording = { ...library, openSession: async () => record(limit(await library.openSession())) }
 const accounts = [
   { username: 'penstock', password, role: 'owner' },
   { username: 'reader', password, role: 'owner', isReadOnly: true },
   { username: 'powerless', password, role: 'powerless' },
+  ...Object.keys(roles).map((name) => ({ username: name, password, role: name })),
 ]
 createHttpInterface(recording, accounts, folder).listen(Number(port), '127.0.0.1')
+
+/**
+ * The library lets every user read all system tables. A server lets users of the given roles read only some without a grant: of
+ * those that Penstock reads, these.
+ */
+function limit(session: LibrarySession): LibrarySession {
+  const readable = ['columns', 'data_type_families', 'formats', 'settings', 'table_functions', 'tables']
+  let grant: string | undefined
+  return {
+    set: (settings) => session.set(settings),
+    provideFile: (path) => session.provideFile(path),
+    close: () => session.close(),
+    insert: (text) => session.insert(text),
+    query: async (text, options) => {
+      const [, role] = /^SET ROLE `(.*)`$/.exec(text) ?? []
+      if (role !== undefined) grant = roles[role]
+      for (const [name, table] of text.matchAll(/\bsystem\.(\w+)/g)) {
+        if (grant === undefined || readable.includes(table!) || grant.includes(name)) continue
+        throw new Error(
+          `Code: 497. DB::Exception: Not enough privileges. To execute this query, it's necessary to have the grant SELECT ON ${name}. (ACCESS_DENIED)`,
+        )
+      }
+      return session.query(text, options)
+    },
+  }
+}
 
 function record(session: LibrarySession): LibrarySession {
   const run = async (text: string, work: () => Promise<LibraryResult>): Promise<LibraryResult> => {

@@ -8,7 +8,8 @@ import { cacheFolder } from '../../harness/shared-engine.ts'
 import { type EngineServer, type LoggedQuery, startEngine } from './engine.ts'
 import { makeServerFolder } from './server-process.ts'
 
-export async function startModernEngine(): Promise<EngineServer> {
+/** `roles`: a grant for each additional user, who has the name of the role and the password of the others. */
+export async function startModernEngine(roles: Record<string, string> = {}): Promise<EngineServer> {
   const password = randomBytes(16).toString('hex')
   const port = await findFreePort()
   const folder = await makeServerFolder('chdb')
@@ -23,7 +24,7 @@ export async function startModernEngine(): Promise<EngineServer> {
     folder,
     port,
     command: [process.execPath, program, String(port), folder, installedIn],
-    environment: { ENGINE_PASSWORD: password, UV_THREADPOOL_SIZE: '32' },
+    environment: { ENGINE_PASSWORD: password, ENGINE_ROLES: JSON.stringify(roles), UV_THREADPOOL_SIZE: '32' },
     users: {
       user: { username: 'penstock', password },
       reader: { username: 'reader', password },

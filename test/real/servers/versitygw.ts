@@ -70,6 +70,7 @@ export async function startVersitygw(): Promise<ObjectServer> {
       endpoint,
       region,
       accessKey,
+      root,
       powerless,
       onlyLists,
       onlyReads,
