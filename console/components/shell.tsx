@@ -143,6 +143,14 @@ export function Shell() {
         <AppShell.Section>
           <NavLink
             component="a"
+            href="/docs/guides"
+            target="_blank"
+            rel="noreferrer"
+            label="Guides"
+            className="page-link"
+          />
+          <NavLink
+            component="a"
             href="/docs"
             target="_blank"
             rel="noreferrer"

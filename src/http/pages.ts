@@ -1,7 +1,9 @@
-// Pages without authentication: health, metrics, the OpenAPI document and the reference generated from it.
+// Pages without authentication: health, metrics, the OpenAPI document, the reference generated from it, and the guides.
 import { readFile } from 'node:fs/promises'
+import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { problems } from '../lib/problem.ts'
+import type { Guides } from './guides.ts'
 import { refuseOtherMethods } from './methods.ts'
 
 export interface PageParts {
@@ -18,15 +20,23 @@ export interface HealthParts {
 const contentSecurityPolicy =
   "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** The search loads its index. */
+const guidePolicy = `${contentSecurityPolicy}; connect-src 'self'`
+
 const json = 'application/json; charset=utf-8'
 const html = 'text/html; charset=utf-8'
 
-function send(reply: FastifyReply, contentType: string, body: string): FastifyReply {
+function send(
+  reply: FastifyReply,
+  contentType: string,
+  body: string | Buffer,
+  policy = contentSecurityPolicy,
+): FastifyReply {
   return reply
     .header('content-type', contentType)
     .header('x-content-type-options', 'nosniff')
     .header('referrer-policy', 'no-referrer')
-    .header('content-security-policy', contentSecurityPolicy)
+    .header('content-security-policy', policy)
     .send(body)
 }
 
@@ -68,10 +78,8 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
     return send(reply, html, reference)
   })
   page('/', (reply) => reply.redirect('/console'))
-  for (const [file, contentType] of [
-    ['reference.css', 'text/css; charset=utf-8'],
-    ['reference.js', 'text/javascript; charset=utf-8'],
-  ] as const) {
+  for (const file of ['reference.css', 'reference.js', 'guides.css', 'guides.js']) {
+    const contentType = `text/${file.endsWith('.css') ? 'css' : 'javascript'}; charset=utf-8`
     const address = new URL(`assets/${file}`, import.meta.url)
     page(`/docs/${file}`, async (reply) => send(reply, contentType, await readFile(address, 'utf8')))
   }
@@ -82,5 +90,30 @@ export function servePages(server: FastifyInstance, parts: PageParts): void {
     if (entry) return send(reply, html, (await pages()).problemPage(code, entry, entry.help))
     reply.callNotFound()
     return reply
+  })
+  serveGuides(page)
+}
+
+function serveGuides(page: Page): void {
+  let loaded: Promise<Guides> | undefined
+  // The same from src/http and from dist/http.
+  const guides = () => {
+    loaded ??= import('./guides.ts').then(({ Guides }) => new Guides(new URL('../../', import.meta.url)))
+    return loaded
+  }
+  const sendGuide = async (reply: FastifyReply, path: string): Promise<FastifyReply> => {
+    const found = await (await guides()).serve(path)
+    if (found) return send(reply, found.contentType, found.body, guidePolicy)
+    reply.callNotFound()
+    return reply
+  }
+  page('/docs/guides', (reply) => sendGuide(reply, ''))
+  page('/docs/guides/*', (reply, { params }) => sendGuide(reply, (params as { '*': string })['*']))
+  page('/docs/guides/search.json', async (reply, { headers }) => {
+    const { gzip, etag } = await (await guides()).searchIndex()
+    reply.header('etag', etag).header('cache-control', 'no-cache').header('vary', 'accept-encoding')
+    if (headers['if-none-match'] === etag) return reply.code(304).send()
+    if (!/\bgzip\b/.test(String(headers['accept-encoding']))) return send(reply, json, gunzipSync(gzip))
+    return send(reply.header('content-encoding', 'gzip'), json, gzip)
   })
 }

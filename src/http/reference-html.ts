@@ -118,13 +118,20 @@ const icon =
 interface Frame {
   title: string
   brand: string
+  /** Of the brand. */
+  home?: string
+  /** Assets at /docs/: `guides` adds a stylesheet to that of the reference, and replaces its script. */
+  kind?: 'reference' | 'guides'
+  /** A control in the bar. */
+  search?: Html
   version?: string
   /** Without navigation the page has a single column. */
   navigation?: Html
   main: Html
 }
 
-export function page({ title, brand, version, navigation, main }: Frame): string {
+export function page(frame: Frame): string {
+  const { title, brand, home = '/docs', kind = 'reference', search, version, navigation, main } = frame
   // The navigation is rendered twice, and the stylesheet hides one copy: a <details> for narrow screens cannot be forced
   // open on wide ones in every browser, and the page has to work without its script.
   const markup = html`<!doctype html>
@@ -135,13 +142,17 @@ export function page({ title, brand, version, navigation, main }: Frame): string
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
 <link rel="icon" href="${new Html(icon)}">
-<link rel="stylesheet" href="/docs/reference.css">
-<script src="/docs/reference.js" defer></script>
+<link rel="stylesheet" href="/docs/reference.css">${
+    kind === 'guides' &&
+    html`
+<link rel="stylesheet" href="/docs/guides.css">`
+  }
+<script src="/docs/${kind}.js" defer></script>
 </head>
 <body class="${navigation ? 'with-navigation' : 'single'}">
 <a class="skip" href="#content">Skip to content</a>
-<header class="bar"><a class="brand" href="/docs">${brand}</a>${version && html` <span class="version">${version}</span>`}
-<span class="bar-links"><a href="/problems">Problems</a> <a href="/v1">OpenAPI</a></span></header>
+<header class="bar"><a class="brand" href="${home}">${brand}</a>${version && html` <span class="version">${version}</span>`}
+${search}<span class="bar-links"><a href="/docs/guides">Guides</a> <a href="/docs">API</a> <a href="/problems">Problems</a> <a href="/v1">OpenAPI</a></span></header>
 ${
   navigation &&
   html`<details class="menu"><summary>Contents</summary><nav aria-label="Contents">${navigation}</nav></details>
