@@ -20,7 +20,7 @@ import { pipeProfileFlags, profileText } from './pipes/profile.ts'
 import { type CaseResult, type Growth, growthOf, growthText, promisedOf, table } from './pipes/report.ts'
 import { makeServers } from './pipes/servers.ts'
 import { cleanEnvironment, killAll, residentMegabytes, run } from './processes.ts'
-import { commit, machine, type Promised, promises } from './report.ts'
+import { commit, machine, type Promised, promises, ratioNote } from './report.ts'
 import { orderOfRound } from './round-order.ts'
 
 const longestRunMs = 40 * 60_000
@@ -223,7 +223,10 @@ PostgreSQL rows go over TLS into a ReplacingMergeTree with the columns that Pens
 piped by psql into one insert of curl. *Changes* are half inserts, half updates, in transactions of 1,000, written while the pipe is
 paused; the time is from the request that starts the pipe, including the connection, until FINAL equals the source. Their limit is
 how fast PostgreSQL sends its WAL; nothing is inserted. *The peer* is pg-logical-replication with @clickhouse/client, and
-acknowledges inserted rows (bench/pipes-peer-postgres.ts).`
+acknowledges inserted rows (bench/pipes-peer-postgres.ts).
+
+${ratioNote}
+*Of the limit* is a ratio to the slower limit.`
 }
 
 async function installPeer(): Promise<void> {

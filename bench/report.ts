@@ -53,12 +53,17 @@ export function ratio(result: CaseResult | undefined, contender: string): number
   return median(series.measurements.map(({ perSecond }, round) => perSecond / baseline[round]!.perSecond))
 }
 
+/** For both result files. */
+export const ratioNote = `*Ratio* is the median over the rounds of the ratio within each round, so that a slow minute of the machine counts for both sides.
+*Of medians* is the quotient of the medians in the rows. The two differ when the rounds differ; promises use the first.`
+
 export function table(results: CaseResult[]): string {
   const rows = [
-    '| operation | connections | contender | requests/s | ratio | p50 ms | p99 ms | CPU µs/request | RSS MB |',
-    '|---|---:|---|---:|---:|---:|---:|---:|---:|',
+    '| operation | connections | contender | requests/s | ratio | of medians | p50 ms | p99 ms | CPU µs/request | RSS MB |',
+    '|---|---:|---|---:|---:|---:|---:|---:|---:|---:|',
   ]
   for (const result of results) {
+    const baseline = median(result.series[0]!.measurements.map((m) => m.perSecond))
     for (const [index, { contender, measurements }] of result.series.entries()) {
       const of = (pick: (measurement: Measurement) => number): number => median(measurements.map(pick))
       const cells = [
@@ -67,6 +72,7 @@ export function table(results: CaseResult[]): string {
         labels[contender] ?? contender,
         Math.round(of((m) => m.perSecond)).toLocaleString('en'),
         index === 0 ? '1' : ratio(result, contender)!.toFixed(2),
+        index === 0 ? '1' : (of((m) => m.perSecond) / baseline).toFixed(2),
         of((m) => m.p50Ms).toFixed(2),
         of((m) => m.p99Ms).toFixed(2),
         of((m) => m.cpuMicrosPerRequest).toFixed(0),

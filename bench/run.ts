@@ -17,7 +17,7 @@ import { type ContenderName, Contenders } from './contenders.ts'
 import { type Contender, measure, once, operations } from './load.ts'
 import { emptyLog, residentMegabytes } from './processes.ts'
 import { profile, profilingFlags } from './profile.ts'
-import { type CaseResult, commit, machine, median, type Promised, promises, ratio, table } from './report.ts'
+import { type CaseResult, commit, machine, median, type Promised, promises, ratio, ratioNote, table } from './report.ts'
 import { orderOfRound } from './round-order.ts'
 import { lastActivity } from './stores.ts'
 
@@ -295,7 +295,9 @@ Made by \`npm run bench -- --write\`; see bench/run.ts for how it measures.
 *The limit* is bare \`node:http\` in one thread that does the same durable work (bench/limit-server.ts). All servers run as in
 production (\`penstock start\`, log to a file), on the same machine as the load generator. Ratios are requests/s relative to the
 first row of each block. CPU is the time of the server process with all threads, without PostgreSQL. Each run checks that writes
-changed rows and recorded activities; any answer other than 2xx fails the run.`
+changed rows and recorded activities; any answer other than 2xx fails the run.
+
+${ratioNote}`
 }
 
 /** Speed of the disk, to compare two result files. */

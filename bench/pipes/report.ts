@@ -79,10 +79,14 @@ export function promisedOf(result: CaseResult): Promised[] {
 
 export function table(results: CaseResult[]): string {
   const lines = [
-    '| from, into | contender | rows/s | MB/s | of the limit | CPU s per million rows | peak RSS MB |',
-    '|---|---|---:|---:|---:|---:|---:|',
+    '| from, into | contender | rows/s | MB/s | of the limit | of medians | CPU s per million rows | peak RSS MB |',
+    '|---|---|---:|---:|---:|---:|---:|---:|',
   ]
   for (const result of results) {
+    const limits = result.series.filter(
+      ({ name, measurements }) => result.limits.includes(name) && measurements.length > 0,
+    )
+    const slowestLimit = Math.min(...limits.map((limit) => medianRate(result, limit)))
     for (const [index, series] of result.series.entries()) {
       const { name, title, measurements } = series
       const perSecond = medianRate(result, series)
@@ -94,6 +98,7 @@ export function table(results: CaseResult[]): string {
         Math.round(perSecond).toLocaleString('en'),
         result.bytes === undefined ? '' : ((perSecond * result.bytes) / result.rows / 1_000_000).toFixed(0),
         shortly(speedOfLimit(result, name)),
+        shortly(perSecond / slowestLimit),
         cpus.length > 0 ? (median(cpus) * 1_000_000).toFixed(2) : '',
         peaks.length > 0 ? Math.max(...peaks).toFixed(0) : '',
       ]
