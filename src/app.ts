@@ -69,7 +69,7 @@ export interface AppOptions {
 }
 
 const forgetEveryMs = 3_600_000
-/** For all source accesses of one request (docs/contract.md, section 5). */
+/** For all source accesses of one request (docs/reference/source-checks.md). */
 const probeTimeoutMs = 10_000
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log } = options

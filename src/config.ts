@@ -84,7 +84,7 @@ const names = [
 ] as const
 type Name = (typeof names)[number]
 
-/** Settings of `penstock call` (docs/cli.md); a server may be started from a shell that has them. */
+/** Settings of `penstock call` (docs/reference/cli.md); a server may be started from a shell that has them. */
 const namesOfCall = ['PENSTOCK_URL', 'PENSTOCK_KEY_ID', 'PENSTOCK_KEY_SECRET', 'PENSTOCK_ORGANIZATION_ID']
 
 const logLevels = ['error', 'warn', 'info', 'debug', 'silent']

@@ -255,7 +255,7 @@ onBothDatabases('lookAtInvitation and acceptInvitation', (app) => {
           assert.equal(status, 404)
           assert.equal(
             body.error,
-            'NOT_FOUND: this invitation was accepted or withdrawn, or has expired; ask whoever invited you for a new one',
+            'NOT_FOUND: this invitation was accepted or deleted, or has expired; ask the person who invited you for a new one',
           )
         }
       }

@@ -32,7 +32,7 @@ describe('the rules of a password', () => {
     const email = 'must not be the email address'
     const few = 'must not repeat the same few characters'
     const sequence = 'must not be a sequence of neighbouring letters, digits or keys'
-    const common = 'must not be a common word with digits or signs added: it is among the first that are guessed'
+    const common = 'must not be a common word with digits or signs added: it is easy to guess'
     for (const [password, sentence] of [
       ['Amara.Okafor@northwind.example', email],
       ['amara.okafor', email],

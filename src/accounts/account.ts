@@ -8,7 +8,7 @@ export const AccountName = Type.String({
   minLength: 1,
   maxLength: longestName,
   pattern: '\\S',
-  patternHint: 'text with something to read',
+  patternHint: 'text with visible characters',
   description: 'As other members see it.',
 })
 
@@ -57,7 +57,7 @@ export function passwordProblems(path: string, password: string, email: string):
     onlyCommonWords.test(plainLetters(lower)) ||
     onlyCommonWords.test(plainLetters(/^[\s\S]*[a-z]/.exec(lower)?.[0] ?? ''))
   ) {
-    return refuse('must not be a common word with digits or signs added: it is among the first that are guessed')
+    return refuse('must not be a common word with digits or signs added: it is easy to guess')
   }
   return []
 }

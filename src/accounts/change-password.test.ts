@@ -111,7 +111,7 @@ onBothDatabases('changePassword', (app) => {
       const { change } = await setUp('')
       const { status, body } = await change({ currentPassword: first, newPassword: second })
       assert.equal(status, 400)
-      assert.equal(body.error, 'BAD_REQUEST: currentPassword must be left out: this account has none')
+      assert.equal(body.error, 'BAD_REQUEST: currentPassword must be omitted: this account has no password')
     })
   })
 
@@ -131,7 +131,7 @@ onBothDatabases('changePassword', (app) => {
       assert.deepEqual([user.hasPassword, user.mayReplacePassword], [false, false])
       const { status, body } = await change({ newPassword: second })
       assert.equal(status, 403)
-      assert.match(body.error, /^FORBIDDEN: the first password is set within 15 minutes after signing in/)
+      assert.match(body.error, /^FORBIDDEN: the first password can be set only within 15 minutes after sign-in/)
       assert.equal(await signIn(second), 401)
       await visitor.signInAs(userId)
       assert.equal((await change({ newPassword: second })).status, 200)

@@ -36,12 +36,15 @@ export const changePassword = consoleAction({
       problems.push({ path: 'currentPassword', detail: 'currentPassword is missing: this account has a password' })
     }
     if (!hasPassword && currentPassword !== undefined) {
-      problems.push({ path: 'currentPassword', detail: 'currentPassword must be left out: this account has none' })
+      problems.push({
+        path: 'currentPassword',
+        detail: 'currentPassword must be omitted: this account has no password',
+      })
     }
     if (problems.length > 0) throw invalidBody(problems)
     if (!hasPassword && !mayLeaveItOut) {
       const detail =
-        'the first password is set within 15 minutes after signing in; sign out, sign in again, and set it then'
+        'the first password can be set only within 15 minutes after sign-in; sign out, sign in again, and set it'
       throw new Problem('fresh_sign_in_needed', detail)
     }
     if (currentPassword !== undefined && !(await verifyPassword(currentPassword, presentHash, asker)))

@@ -6,7 +6,7 @@ import { oidcProblems, pageOfConsole } from './oidc.ts'
 
 describe('the codes of failed sign-ins', () => {
   it('each have a sentence in the console and an explanation for operators', () => {
-    for (const file of ['console/pages/sign-in-open-id-problem.tsx', 'docs/operating.md']) {
+    for (const file of ['console/pages/sign-in-open-id-problem.tsx', 'docs/how-to/sign-in-with-openid-connect.md']) {
       const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
       const explained = new Set([...text.matchAll(/\boidc_[a-z_]+/g)].map(([code]) => code))
       assert.deepEqual([...explained].sort(), Object.keys(oidcProblems).sort(), file)

@@ -19,7 +19,7 @@ export const updateAccount = consoleAction({
     if (body.name === undefined) {
       throw new Problem(
         'nothing_to_update',
-        'the body has nothing to update; send at least one field that may be changed',
+        'the body has nothing to update; send at least one field that can be updated',
       )
     }
     const { userId } = signedIn!

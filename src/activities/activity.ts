@@ -5,48 +5,51 @@ const anyValue = (description: string) => Type.Optional<unknown>({ description }
 
 const ActivityChange = Type.Object(
   {
-    field: Type.String({ description: 'The path of the field, such as `settings.streaming_max_insert_wait_ms`.' }),
-    from: anyValue('What it was, any JSON value. Absent when the field had no value, and for a secret.'),
-    to: anyValue('What it became. Absent when the field has no value any more; `changed` for a secret.'),
+    field: Type.String({ description: 'Path of the field, such as `settings.streaming_max_insert_wait_ms`.' }),
+    from: anyValue('Previous value. Absent if the field had no value, and for a secret.'),
+    to: anyValue('New value. Absent if the field was cleared; `changed` for a secret.'),
   },
-  { $id: 'ActivityChange', additionalProperties: false },
+  { $id: 'ActivityChange', description: 'One changed field.', additionalProperties: false },
 )
 
 export const Activity = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'Ids of later activities sort later.' }),
-    type: Type.String({ description: 'What was done, such as `member_role_changed`.' }),
-    createdAt: Type.String({ format: 'date-time', description: 'When it was done.' }),
+    id: Type.String({ format: 'uuid', description: 'Id of the activity. Ids sort by time.' }),
+    type: Type.String({ description: 'Type of the change, such as `member_role_changed`.' }),
+    createdAt: Type.String({ format: 'date-time', description: 'When the change was made.' }),
     actor: Type.Object(
       {
         type: Type.Enum(['key', 'user', 'system'], {
-          description: 'Who did it: an API key, a person in the console, or Penstock itself.',
+          description: '`key`: an API key. `user`: a user of the console. `system`: Penstock itself.',
         }),
-        id: Type.String({ description: 'The id of the record of the key, or of the user.' }),
+        id: Type.String({ description: '`id` of the API key, or `userId` of the user.' }),
         name: Type.Optional(
-          Type.String({ description: 'The present name of the key or the user. Absent when it is gone.' }),
+          Type.String({ description: 'Current name of the API key or the user. Absent if it was deleted.' }),
         ),
       },
-      { additionalProperties: false },
+      { additionalProperties: false, description: 'Who made the change.' },
     ),
-    address: Type.String({ description: 'The IP address that the request came from.' }),
+    address: Type.String({ description: 'IP address that sent the request.' }),
     userAgent: Type.String({
-      description: 'What the client called itself: its header `User-Agent`, at most 512 characters.',
+      description: 'Header `User-Agent` of the request, at most 512 characters.',
     }),
-    requestId: Type.String({ format: 'uuid', description: 'The request: as its answer had it in `X-Request-Id`.' }),
+    requestId: Type.String({
+      format: 'uuid',
+      description: 'Id of the request, as in the header `X-Request-Id` of its response.',
+    }),
     target: Type.Object(
       {
-        type: Type.String({ description: 'The kind of resource, such as `member` or `pipe`.' }),
-        id: Type.String({ description: 'The resource.' }),
+        type: Type.String({ description: 'Type of the resource, such as `member` or `pipe`.' }),
+        id: Type.String({ description: 'Id of the resource.' }),
       },
       {
-        description: 'What was changed, with the ids of what it belongs to, such as `serviceId`.',
+        description: 'Changed resource, with the ids of its parents, such as `serviceId`.',
         additionalProperties: Type.String(),
       },
     ),
-    changes: Type.Array(ActivityChange, { description: 'The fields that were changed.' }),
+    changes: Type.Array(ActivityChange, { description: 'Changed fields with their previous and new values.' }),
   },
-  { $id: 'Activity', additionalProperties: false },
+  { $id: 'Activity', description: 'One change in the organization.', additionalProperties: false },
 )
 export type Activity = Static<typeof Activity>
 

@@ -273,9 +273,9 @@ onBothDatabases('listActivities', (app) => {
       ['?to_date=2026-02-30T00:00:00Z', /to_date must be a date and time/],
       ['?to_date=2026-02-03', /to_date must be a date and time/],
       ['?type=', /type must have 1 to 64 characters, not 0/],
-      ['?type=Member', /type must be small letters and underscores such as member_role_changed, not "Member"/],
+      ['?type=Member', /type must be lower-case letters and underscores such as member_role_changed, not "Member"/],
       ['?limit=0', /limit must be an integer between 1 and 1000, not 0/],
-      ['?cursor=abc', /cursor must be one that the Link header of a page gave/],
+      ['?cursor=abc', /cursor must be a value from the Link header of a page/],
       ['?fromDate=2026-01-01T00:00:00Z', /fromDate is not a known field, did you mean "from_date"\?/],
     ]
     for (const [query, sentence] of refused) {

@@ -20,29 +20,29 @@ export const listActivities = operation({
   tag: 'Organization',
   summary: 'List activities',
   description:
-    'The changes that were made in the organization, the newest first: by whom, from where, and what they changed. ' +
-    'Activities are never changed or removed, and are sealed a few seconds after they were made: `penstock audit verify` ' +
-    'detects changes to them in the database.',
+    'Returns the audit log of the organization, newest first: every change, with its actor, address and changed ' +
+    'fields. Activities cannot be changed or deleted. The log is tamper-evident: `penstock audit verify` detects ' +
+    'later changes in the database.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: Type.Object(
     {
       ...pageQuery,
-      from_date: dateTime('Only activities at this time or later.'),
-      to_date: dateTime('Only activities before this time.'),
+      from_date: dateTime('Returns only activities at or after this time.'),
+      to_date: dateTime('Returns only activities before this time.'),
       type: Type.Optional(
         Type.String({
           minLength: 1,
           maxLength: 64,
           pattern: '^[a-z_]+$',
-          patternHint: 'small letters and underscores such as member_role_changed',
-          description: 'Only activities of this type, such as `member_role_changed`.',
+          patternHint: 'lower-case letters and underscores such as member_role_changed',
+          description: 'Returns only activities of this type, such as `member_role_changed`.',
         }),
       ),
     },
     { additionalProperties: false },
   ),
-  result: Type.Array(Activity),
+  result: Type.Array(Activity, { description: 'Activities, newest first.' }),
   problems: [],
   example: { summary: 'A member was made an admin', result: [activityExample] },
   async run({ sql }, { params, query }) {

@@ -69,7 +69,7 @@ onBothDatabases('the commands about all data', (app) => {
     assert.match(restored.printed, /^Restored \d+ rows, as they were at /)
     assert.match(
       restored.printed,
-      /^Its 4 pipes do not run: read "After a restore" in docs\/operating\.md before you start them\.$/m,
+      /^Its 4 pipes do not run: read "After a restore" in docs\/how-to\/back-up-and-restore\.md before you start them\.$/m,
     )
     assert.equal((await run(['audit', 'verify'], place)).code, 0)
     refused(await run(['restore', backupFile], place), /^There is a Penstock with data here already\./)

@@ -49,7 +49,7 @@ function readSettings(report: (finding: Finding) => void, isToTry: boolean): Con
     return isToTry ? { ...config, ...allowedToTry } : config
   } catch (error) {
     if (!(error instanceof StartError)) throw error
-    const remedy = 'correct the environment of the server; docs/operating.md lists all settings'
+    const remedy = 'correct the environment of the server; docs/reference/settings.md lists all settings'
     report(toFinding('settings', '', [problem(withoutStop(error.message), remedy)]))
     return undefined
   }

@@ -1,4 +1,4 @@
-// Errors and exit codes of the commands that call a Penstock server (docs/cli.md).
+// Errors and exit codes of the commands that call a Penstock server (docs/reference/cli.md).
 import { PenstockError } from '../client/error.ts'
 import { printable } from './call-output.ts'
 

@@ -20,7 +20,7 @@ export async function runProgram(): Promise<void> {
 
   program
     .command('start')
-    .description('run Penstock (settings come from the environment, see docs/operating.md)')
+    .description('run Penstock (settings come from the environment, see docs/reference/settings.md)')
     .option('--role <role>', 'what this process does: all (default), api or runner')
     .action((options: StartOptions) => orExplain(async () => (await import('./start.ts')).start(options)))
   program

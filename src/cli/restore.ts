@@ -13,7 +13,7 @@ export async function restore(backupFile: string): Promise<void> {
   console.log(`Restored ${rows} rows, as they were at ${manifest.createdAt}.`)
   if (pipes > 0) {
     console.log(
-      `${pipes === 1 ? 'Its pipe does' : `Its ${pipes} pipes do`} not run: read "After a restore" in docs/operating.md before you start ${pipes === 1 ? 'it' : 'them'}.`,
+      `${pipes === 1 ? 'Its pipe does' : `Its ${pipes} pipes do`} not run: read "After a restore" in docs/how-to/back-up-and-restore.md before you start ${pipes === 1 ? 'it' : 'them'}.`,
     )
   }
   console.log('Run "penstock audit verify", then "penstock start".')

@@ -1,4 +1,4 @@
-// TypeScript client with a method for each operation, published as `penstock-server/client`. See docs/client.md.
+// TypeScript client with a method for each operation, published as `penstock-server/client`. See docs/reference/client.md.
 import { basicAuthorization, type Connection, Transport } from './transport.ts'
 import { TransportClient } from './transport-client.ts'
 

@@ -31,7 +31,7 @@ export type ErrorCode = ProblemCode | ClientCode | (string & {})
 export class PenstockError extends Error {
   /** HTTP status code; 0 without a response. */
   readonly status: number
-  /** A code of docs/errors.md, or one of the client's own. */
+  /** A code of docs/reference/errors.md, or one of the client's own. */
   readonly code: ErrorCode
   /** Id of the request in Penstock's log. */
   readonly requestId: string | undefined

@@ -3,554 +3,604 @@
 // biome-ignore-all assist/source/organizeImports: written by a program.
 
 export type ListOrganizationsParams = {
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
 }
 
+/** Private endpoint to a service. */
 export type PrivateEndpoint = {
-  /** The provider of the service. */
+  /** Cloud provider of the service. */
   cloudProvider: 'aws' | 'gcp' | 'azure'
-  /** For people. */
+  /** Description of the endpoint. */
   description: string
-  /** The id that the cloud provider gave the endpoint: aws `vpce-` and 8 or 17 hex digits; gcp decimal digits; azure a resource id or a uuid. An id of another form is accepted with a `Warning` header. */
+  /** Id of the endpoint at the cloud provider. AWS: `vpce-` and 8 or 17 hexadecimal digits. GCP: decimal digits. Azure: a resource id or a UUID. An id in another format is accepted with a `Warning` header. */
   id: string
-  /** The region of the service. */
+  /** Region of the service. */
   region: string
 }
 
+/** Organization with its private endpoints. */
 export type Organization = {
+  /** Id of the organization. */
   id: string
-  /** For people. */
+  /** Display name of the organization. */
   name: string
-  /** When the organization was made. */
+  /** When the organization was created. */
   createdAt: string
-  /** The private endpoints of the organization, the newest first, each once: with the provider and the region of the service that it was attached to first. At most the newest 1000; those of a service are listed in full with the service. */
+  /** Private endpoints of the organization, newest first, at most 1000. Each has the provider and region of the first service that it was attached to. `listPrivateEndpoints` lists all private endpoints of a service. */
   privateEndpoints: PrivateEndpoint[]
 }
 
 export type GetOrganizationParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
 export type UpdateOrganizationParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
+/** Changes to an organization. */
 export type OrganizationPatch = {
-  /** For people. */
+  /** Display name of the organization. */
   name?: string
 }
 
 export type ListActivitiesParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
-  /** Only activities at this time or later. */
+  /** Returns only activities at or after this time. */
   from_date?: string | undefined
-  /** Only activities before this time. */
+  /** Returns only activities before this time. */
   to_date?: string | undefined
-  /** Only activities of this type, such as `member_role_changed`. */
+  /** Returns only activities of this type, such as `member_role_changed`. */
   type?: string | undefined
 }
 
+/** One changed field. */
 export type ActivityChange = {
-  /** The path of the field, such as `settings.streaming_max_insert_wait_ms`. */
+  /** Path of the field, such as `settings.streaming_max_insert_wait_ms`. */
   field: string
-  /** What it was, any JSON value. Absent when the field had no value, and for a secret. */
+  /** Previous value. Absent if the field had no value, and for a secret. */
   from?: unknown
-  /** What it became. Absent when the field has no value any more; `changed` for a secret. */
+  /** New value. Absent if the field was cleared; `changed` for a secret. */
   to?: unknown
 }
 
+/** One change in the organization. */
 export type Activity = {
-  /** Ids of later activities sort later. */
+  /** Id of the activity. Ids sort by time. */
   id: string
-  /** What was done, such as `member_role_changed`. */
+  /** Type of the change, such as `member_role_changed`. */
   type: string
-  /** When it was done. */
+  /** When the change was made. */
   createdAt: string
+  /** Who made the change. */
   actor: {
-    /** Who did it: an API key, a person in the console, or Penstock itself. */
+    /** `key`: an API key. `user`: a user of the console. `system`: Penstock itself. */
     type: 'key' | 'user' | 'system'
-    /** The id of the record of the key, or of the user. */
+    /** `id` of the API key, or `userId` of the user. */
     id: string
-    /** The present name of the key or the user. Absent when it is gone. */
+    /** Current name of the API key or the user. Absent if it was deleted. */
     name?: string
   }
-  /** The IP address that the request came from. */
+  /** IP address that sent the request. */
   address: string
-  /** What the client called itself: its header `User-Agent`, at most 512 characters. */
+  /** Header `User-Agent` of the request, at most 512 characters. */
   userAgent: string
-  /** The request: as its answer had it in `X-Request-Id`. */
+  /** Id of the request, as in the header `X-Request-Id` of its response. */
   requestId: string
-  /** What was changed, with the ids of what it belongs to, such as `serviceId`. */
+  /** Changed resource, with the ids of its parents, such as `serviceId`. */
   target: {
-    /** The kind of resource, such as `member` or `pipe`. */
+    /** Type of the resource, such as `member` or `pipe`. */
     type: string
-    /** The resource. */
+    /** Id of the resource. */
     id: string
   }
-  /** The fields that were changed. */
+  /** Changed fields with their previous and new values. */
   changes: ActivityChange[]
 }
 
 export type GetActivityParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** An activity of the organization. */
+  /** Id of the activity. */
   activityId: string
 }
 
 export type ListMembersParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
-  /** Only members with this text in their name or email address. The letters A to Z match in either case. */
+  /** Returns only members whose name or email address contains this text. The letters A to Z match in either case. */
   search?: string | undefined
 }
 
+/** Member of an organization. */
 export type Member = {
-  /** The user; the same id in every organization. */
+  /** Id of the user, the same in every organization. */
   userId: string
-  /** From the personal profile of the user. */
+  /** Name from the profile of the user. */
   name: string
-  /** From the personal profile of the user. */
+  /** Email address from the profile of the user. */
   email: string
-  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  /** `admin`: all operations. `developer`: read operations only. */
   role: 'admin' | 'developer'
   /** When the user joined the organization. */
   joinedAt: string
 }
 
 export type GetMemberParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The user; the same id in every organization the user belongs to. */
+  /** Id of the user, the same in every organization. */
   userId: string
 }
 
 export type UpdateMemberParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The user; the same id in every organization the user belongs to. */
+  /** Id of the user, the same in every organization. */
   userId: string
 }
 
+/** New role of a member. */
 export type MemberPatch = {
-  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  /** `admin`: all operations. `developer`: read operations only. */
   role: 'admin' | 'developer'
 }
 
 export type DeleteMemberParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The user; the same id in every organization the user belongs to. */
+  /** Id of the user, the same in every organization. */
   userId: string
 }
 
 export type ListInvitationsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
 }
 
+/** Invitation to an organization. */
 export type Invitation = {
+  /** Id of the invitation. */
   id: string
-  /** Who is invited; in lower case. */
+  /** Email address of the invited person, in lower case. */
   email: string
-  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  /** `admin`: all operations. `developer`: read operations only. */
   role: 'admin' | 'developer'
+  /** When the invitation was created. */
   createdAt: string
-  /** From then on the link is refused. */
+  /** When the link expires. */
   expireAt: string
 }
 
 export type CreateInvitationParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
+/** Invitation to create. */
 export type InvitationCreate = {
-  /** Who is invited. */
+  /** Email address of the person to invite. */
   email: string
-  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  /** `admin`: all operations. `developer`: read operations only. */
   role: 'admin' | 'developer'
 }
 
+/** New invitation with its link. */
 export type InvitationWithLink = {
+  /** Id of the invitation. */
   id: string
-  /** Who is invited; in lower case. */
+  /** Email address of the invited person, in lower case. */
   email: string
-  /** `admin` may do everything; `developer` may read everything and change nothing. */
+  /** `admin`: all operations. `developer`: read operations only. */
   role: 'admin' | 'developer'
+  /** When the invitation was created. */
   createdAt: string
-  /** From then on the link is refused. */
+  /** When the link expires. */
   expireAt: string
-  /** Where the invitation is accepted; send it to the person. Whoever has it can join: it is shown only in this answer. */
+  /** URL to accept the invitation. Send it to the invited person. Anyone with the link can join. It is returned only in this response. */
   link: string
 }
 
 export type GetInvitationParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The invitation. */
+  /** Id of the invitation. */
   invitationId: string
 }
 
 export type DeleteInvitationParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The invitation. */
+  /** Id of the invitation. */
   invitationId: string
 }
 
 export type ListKeysParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
 }
 
+/** Entry of an IP access list. */
 export type IpAccess = {
-  /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+  /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
   source: string
-  /** What the address is. */
+  /** Description of the address. */
   description: string
 }
 
+/** API key without its secret. */
 export type Key = {
-  /** What paths name the key by. */
+  /** Id of the key in paths. */
   id: string
-  /** The user name that the key signs in with: 20 characters. Not the `{keyId}` of paths, which is `id`. */
+  /** Key id: the user name for authentication, 20 letters and digits. The parameter `{keyId}` in paths is `id`, not this value. */
   keyId: string
-  /** Name of the key, to distinguish keys. */
+  /** Display name of the key. */
   name: string
+  /** Role of the key: exactly one. */
   roles: ('admin' | 'developer')[]
-  /** A disabled key is refused. */
+  /** Requests with a `disabled` key are rejected. */
   state: 'enabled' | 'disabled'
+  /** When the key expires; `null`: never. */
   expireAt: string | null
-  /** Where the key may be used from; empty means everywhere. */
+  /** Addresses that may use the key; an empty list allows all. */
   ipAccessList: IpAccess[]
+  /** When the key was created. */
   createdAt: string
+  /** When the key was last used, to the minute; `null`: never. */
   usedAt: string | null
-  /** The last four characters of the secret. */
+  /** Last four characters of the secret. */
   keySuffix: string
+  /** When the secret from before the last rotation expires or expired; `null` if it expired with the rotation. */
   previousSecretValidUntil: string | null
 }
 
 export type CreateKeyParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
+/** API key to create. */
 export type KeyCreate = {
-  /** Name of the key, to distinguish keys. */
+  /** Display name of the key. */
   name: string
-  /** Exactly one role. */
+  /** Role of the key: exactly one. */
   roles: ('admin' | 'developer')[]
-  /** A disabled key is refused. */
+  /** Requests with a `disabled` key are rejected. */
   state?: 'enabled' | 'disabled'
+  /** When the key expires; `null`: never. */
   expireAt?: string | null
-  /** Where the key may be used from; an empty list means everywhere. Each source once. */
+  /** Addresses that may use the key; an empty list allows all. A source must not be repeated. */
   ipAccessList?: {
-    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
-    /** What the address is. */
+    /** Description of the address. */
     description?: string
   }[]
 }
 
+/** API key with its new secret. */
 export type KeyWithSecret = {
+  /** API key without its secret. */
   key: Key
-  /** The user name to sign in with. */
+  /** Key id: the user name for authentication. */
   keyId: string
-  /** The password to sign in with. Shown only in this answer: keep it now. */
+  /** Key secret: the password for authentication. Store it now: it is returned only in this response. */
   keySecret: string
 }
 
 export type GetCurrentKeyParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
 export type GetKeyParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
+  /** `id` of the API key, a UUID. This is not its `keyId`, which is the user name for authentication. */
   keyId: string
 }
 
 export type UpdateKeyParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
+  /** `id` of the API key, a UUID. This is not its `keyId`, which is the user name for authentication. */
   keyId: string
 }
 
+/** Changes to an API key. */
 export type KeyPatch = {
-  /** Name of the key, to distinguish keys. */
+  /** Display name of the key. */
   name?: string
-  /** Exactly one role. */
+  /** Role of the key: exactly one. */
   roles?: ('admin' | 'developer')[]
-  /** A disabled key is refused. */
+  /** Requests with a `disabled` key are rejected. */
   state?: 'enabled' | 'disabled'
+  /** When the key expires; `null`: never. */
   expireAt?: string | null
-  /** Where the key may be used from; an empty list means everywhere. Each source once. */
+  /** Addresses that may use the key; an empty list allows all. A source must not be repeated. */
   ipAccessList?: {
-    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
-    /** What the address is. */
+    /** Description of the address. */
     description?: string
   }[]
+  /** Ignored: Penstock sets it when the key is used. */
   usedAt?: string | null
 }
 
 export type DeleteKeyParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
+  /** `id` of the API key, a UUID. This is not its `keyId`, which is the user name for authentication. */
   keyId: string
 }
 
 export type RotateKeyParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with. */
+  /** `id` of the API key, a UUID. This is not its `keyId`, which is the user name for authentication. */
   keyId: string
 }
 
+/** Options of the rotation. */
 export type KeyRotation = {
-  /** How long the present secret stays good: at most a week. With 0, as when it is left out, it ends now. For the key that the request is made with it is at least 60, and 300 when it is left out. */
+  /** Time in seconds for which the current secret stays valid. Default: 0, it expires immediately. For the key that authenticates the request: at least 60, default 300. */
   graceSeconds?: number
 }
 
 export type ListServicesParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
 }
 
+/** Registered ClickHouse with the result of its last health check. */
 export type Service = {
+  /** Id of the service. */
   id: string
-  /** For people; need not be unique. */
+  /** Display name of the service. It need not be unique. */
   name: string
-  /** The cloud that the engine runs in. */
+  /** Cloud provider that ClickHouse runs on. */
   provider: 'aws' | 'gcp' | 'azure'
-  /** The region of the provider that the engine runs in. */
+  /** Region of the cloud provider that ClickHouse runs in. */
   region: string
-  /** What the last check of the engine found; it is checked every 30 seconds, and at once after a change. `provisioning`: not checked yet. `running`: it answers. `degraded`: it was running, and one or two checks have failed since. `failed`: three have, or it was never reached, or it refuses the user name or the password. `stopped`: it was running, and after three failed checks nothing accepts connections. */
+  /** Result of the last health check of ClickHouse. Checks run every 30 seconds, and immediately after a change. `provisioning`: not checked yet. `running`: the last check succeeded. `degraded`: it was running, and one or two checks have failed since. `failed`: three checks have failed, it was never reached, or it rejects the user name or the password. `stopped`: it was running, three checks have failed, and connections are refused. */
   state: 'provisioning' | 'running' | 'degraded' | 'failed' | 'stopped'
+  /** Reason for the state, as a sentence; `null` while the state is `running`. */
   stateReason: string | null
+  /** ClickHouse version from the last successful check; `null` before the first one. */
   engineVersion: string | null
-  /** How the engine is reached: one entry, or none when no endpoint has been registered. */
+  /** Address of ClickHouse: one entry, or an empty list if no endpoint is registered. */
   endpoints: {
+    /** Protocol of the HTTP interface. */
     protocol: 'http' | 'https'
+    /** Host name or IP address. */
     host: string
+    /** Port of the HTTP interface. */
     port: number
-    /** A user of the engine. */
+    /** ClickHouse user. */
     username: string
   }[]
-  /** The private endpoints attached to the service, the newest first: at most 1000, in a list of services at most 10. `listPrivateEndpoints` has them all. */
+  /** Ids of the attached private endpoints, newest first: at most 1000, in a list of services at most 10. `listPrivateEndpoints` returns all. */
   privateEndpointIds: string[]
-  /** From where the engine may be used; empty: from everywhere. */
+  /** Addresses that may use ClickHouse; an empty list allows all. Penstock stores the list and does not enforce it. */
   ipAccessList: IpAccess[]
+  /** When the service was registered. */
   createdAt: string
 }
 
 export type CreateServiceParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
+/** ClickHouse to register. */
 export type ServiceCreate = {
-  /** For people; need not be unique. */
+  /** Display name of the service. It need not be unique. */
   name: string
-  /** The cloud that the engine runs in. */
+  /** Cloud provider that ClickHouse runs on. */
   provider: 'aws' | 'gcp' | 'azure'
-  /** The region of the provider that the engine runs in. */
+  /** Region of the cloud provider that ClickHouse runs in. */
   region: string
-  /** Where the engine is, and how to sign in. */
+  /** Address of ClickHouse, and the user and password to connect with. */
   endpoint: {
-    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. With a password `https`, unless the operator allows `http`. */
+    /** URL of the HTTP interface of ClickHouse: `http` or `https`, a host and a port. Default port: 8123, with TLS 8443. No user name, path, query or fragment. A password requires `https`, unless the operator allows `http`. */
     url: string
-    /** A user of the engine. */
+    /** ClickHouse user. */
     username: string
-    /** The password of the user; may be empty. It is stored sealed and never shown. */
+    /** Password of the user; may be empty. It is stored encrypted and never returned. */
     password: string
   }
-  /** From where the engine may be used; empty: from everywhere. Each source once. */
+  /** Addresses that may use ClickHouse; an empty list allows all. Penstock stores the list and does not enforce it. A source must not be repeated. */
   ipAccessList?: {
-    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
-    /** What the address is. */
+    /** Description of the address. */
     description?: string
   }[]
 }
 
 export type GetServiceParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
 export type UpdateServiceParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
+/** Changes to a service. */
 export type ServicePatch = {
-  /** For people; need not be unique. */
+  /** Display name of the service. It need not be unique. */
   name?: string
-  /** What is left out stays: a new password keeps URL and user name. With another protocol, host or port the password must be sent too. */
+  /** Changes of the endpoint. Fields that are not sent keep their values. A different protocol, host or port requires the password. */
   endpoint?: {
-    /** Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, with TLS 8443). No user name, path, query or fragment. With a password `https`, unless the operator allows `http`. */
+    /** URL of the HTTP interface of ClickHouse: `http` or `https`, a host and a port. Default port: 8123, with TLS 8443. No user name, path, query or fragment. A password requires `https`, unless the operator allows `http`. */
     url?: string
-    /** A user of the engine. */
+    /** ClickHouse user. */
     username?: string
-    /** The password of the user; may be empty. It is stored sealed and never shown. */
+    /** Password of the user; may be empty. It is stored encrypted and never returned. */
     password?: string
   }
+  /** Private endpoints to attach and to detach, or the current list unchanged. */
   privateEndpointIds?: 
     | {
-    /** Attach these; the organization must have them. */
+    /** Ids of private endpoints to attach. They must be registered in the organization. */
     add?: string[]
-    /** Detach these; they must be attached. */
+    /** Ids of private endpoints to detach. They must be attached. */
     remove?: string[]
   }
     | string[]
+  /** Addresses to add to the IP access list and to remove from it, or the current list unchanged. */
   ipAccessList?: 
     | {
-    /** Let these in too, each once; a source that the list has gets the new description. */
+    /** Addresses to add. A source that is in the list already gets the new description. A source must not be repeated. */
     add?: {
-      /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+      /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
       source: string
-      /** What the address is. */
+      /** Description of the address. */
       description?: string
     }[]
-    /** Take these out, each once; the list must have them. */
+    /** Addresses to remove. They must be in the list. A source must not be repeated. */
     remove?: {
-      /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+      /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
       source: string
     }[]
   }
     | {
-    /** An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
+    /** IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`. */
     source: string
-    /** What the address is. */
+    /** Description of the address. */
     description?: string
   }[]
-  /** Ignored: it is set by the checks of the engine. */
+  /** Ignored: the health checks set it. */
   state?: 'provisioning' | 'running' | 'degraded' | 'failed' | 'stopped'
+  /** Ignored: the health checks set it. */
   stateReason?: string | null
+  /** Ignored: the health checks set it. */
   engineVersion?: string | null
 }
 
 export type DeleteServiceParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
 export type ListServiceTablesParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
+/** Table of a service. */
 export type ServiceTable = {
   /** Database of the table. */
   database: string
   /** Name of the table. */
   table: string
-  /** Its engine, such as `MergeTree` or `View`. */
+  /** Table engine, such as `MergeTree` or `View`. */
   engine: string
+  /** Number of rows, including older versions and deleted rows that ClickHouse has not merged yet; `null` if ClickHouse does not count them, for example in a view. */
   rows: number | null
+  /** Compressed size on disk in bytes; `null` if ClickHouse does not report it, for example for a view. */
   bytes: number | null
 }
 
 export type GetPrivateEndpointConfigParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
+/** Endpoint service that private endpoints connect to. */
 export type PrivateEndpointConfig = {
-  /** What to connect a private endpoint of the provider to. */
+  /** Endpoint service to connect a private endpoint to. */
   endpointServiceId: string
-  /** The name by which the engine is reached over it. */
+  /** DNS name of ClickHouse over the private endpoint. */
   privateDnsHostname: string
 }
 
 export type ListPrivateEndpointsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
 }
 
 export type CreatePrivateEndpointParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** Refuse an id that does not look like one of the provider. */
+  /** Whether to reject an id that does not have the format of the provider. */
   strict?: boolean | undefined
 }
 
+/** Private endpoint to attach. */
 export type PrivateEndpointCreate = {
-  /** For people. */
+  /** Description of the endpoint. */
   description?: string
-  /** The id that the cloud provider gave the endpoint: aws `vpce-` and 8 or 17 hex digits; gcp decimal digits; azure a resource id or a uuid. An id of another form is accepted with a `Warning` header. */
+  /** Id of the endpoint at the cloud provider. AWS: `vpce-` and 8 or 17 hexadecimal digits. GCP: decimal digits. Azure: a resource id or a UUID. An id in another format is accepted with a `Warning` header. */
   id: string
 }
 
 export type DeletePrivateEndpointParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** An endpoint that is attached to the service. */
+  /** Id of a private endpoint that is attached to the service. */
   privateEndpointId: string
 }
 
 export type ListPipesParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** Most items in the answer. */
+  /** Maximum number of items in the response. */
   limit?: number | undefined
-  /** Where to go on: as the `Link` header of the page before gave it. */
+  /** Position of the page, from the `Link` header of the previous page. */
   cursor?: string | undefined
-  /** Only pipes in this state. */
+  /** Returns only pipes in this state. */
   state?: 
     | 'Provisioning'
     | 'Setup'
@@ -568,133 +618,158 @@ export type ListPipesParams = {
     | 'InternalError' | undefined
 }
 
+/** Definition of a table that Penstock creates. */
 export type TableDefinition = {
+  /** Table engine and its parameters. */
   engine: {
+    /** ClickHouse table engine. */
     type: 'MergeTree' | 'ReplacingMergeTree' | 'SummingMergeTree' | 'Null'
-    /** Columns that a `SummingMergeTree` adds up. */
+    /** Columns that a `SummingMergeTree` sums. */
     columnIds?: string[]
-    /** The version column of a `ReplacingMergeTree`: the row with the highest value stays. */
+    /** Version column of a `ReplacingMergeTree`. The row with the highest version is kept. */
     versionColumnId?: string
   }
-  /** Expression that makes the partitions. */
+  /** Partition key expression, as in `PARTITION BY`. */
   partitionBy?: string
-  /** Expression of the primary key. */
+  /** Primary key expression, as in `PRIMARY KEY`. */
   primaryKey?: string
-  /** Columns by which the table is sorted. */
+  /** Columns of the sorting key, as in `ORDER BY`. */
   sortingKey?: string[]
 }
 
+/** Column of the destination table. */
 export type Column = {
-  /** Unique in the table. */
+  /** Column name, unique in the table. */
   name: string
-  /** A type of the engine, such as `UInt64` or `Nullable(String)`. */
+  /** ClickHouse data type, such as `UInt64` or `Nullable(String)`. */
   type: string
 }
 
+/** Database, table and columns that the pipe writes to. */
 export type PipeDestination = {
-  /** Database of the service. */
+  /** ClickHouse database. */
   database: string
-  /** Table of the service. Not for postgres, whose mappings name the tables. */
+  /** Destination table. Not for PostgreSQL, where `tableMappings` has the tables. */
   table?: string
+  /** Definition of a table that Penstock creates. */
   tableDefinition?: TableDefinition
-  /** Whether Penstock creates and extends the table; then it needs `tableDefinition`. */
+  /** `true`: Penstock creates the table and adds missing columns; requires `tableDefinition`. `false`: the table must exist and is not altered. */
   managedTable?: boolean
-  /** All columns of the table; a new list replaces the old one. */
+  /** Columns that the pipe writes. A new list replaces the current one. */
   columns: Column[]
 }
 
+/** Maps a field of the source to a column. */
 export type FieldMapping = {
-  /** A column of the destination. */
+  /** Destination column. */
   destinationField: string
-  /** A field of the source. */
+  /** Field of the source record. */
   sourceField: string
 }
 
+/** Number and size of the replicas of the pipe. */
 export type PipeScaling = {
-  /** 0: Penstock decides. */
+  /** Concurrent inserts of each replica; 0: Penstock decides. */
   concurrency: number
+  /** Number of workers that divide the partitions, shards or files. A PostgreSQL pipe has one worker. */
   replicas: number
+  /** CPU weight of each replica. On a busy runner, replicas get processor time in this proportion. */
   replicaCpuMillicores: number
+  /** Memory of each replica in GB. It limits how much data a replica reads ahead. */
   replicaMemoryGb: number
 }
 
+/** Settings of the pipe, with the values in effect. */
 export type PipeSettings = {
-  /** Threads that download data. */
+  /** ClickHouse setting `max_download_threads`: maximum number of threads that download data. */
   engine_max_download_threads: number
-  /** Threads that execute an insert. */
+  /** ClickHouse setting `max_insert_threads`: maximum number of threads for an insert; 0: ClickHouse decides. */
   engine_max_insert_threads: number
-  /** Threads that process a query; 0: the engine decides. */
+  /** ClickHouse setting `max_threads`: maximum number of query processing threads; 0: ClickHouse decides. */
   engine_max_threads: number
-  /** Smaller blocks are joined up to this size. */
+  /** ClickHouse setting `min_insert_block_size_bytes`: minimum size in bytes of an inserted block. Smaller blocks are combined. */
   engine_min_insert_block_size_bytes: number
-  /** How a distributed insert from a select is spread. */
+  /** ClickHouse setting `parallel_distributed_insert_select`. 0: not parallel. 1: each shard runs the SELECT. 2: each shard runs both, INSERT and SELECT. */
   engine_parallel_distributed_insert_select: number
-  /** Push to attached materialized views at the same time. */
+  /** ClickHouse setting `parallel_view_processing`: whether to push to attached materialized views in parallel. */
   engine_parallel_view_processing: boolean
-  /** Files that are loaded at the same time. */
+  /** Object storage: number of concurrent inserts, unless `scaling.concurrency` is set. */
   object_storage_concurrency: number
-  /** Most files in one insert. */
+  /** Object storage: maximum number of files in one insert. */
   object_storage_max_file_count: number
-  /** Most bytes in one insert. */
+  /** Object storage: maximum number of bytes in one insert. A larger file is divided. */
   object_storage_max_insert_bytes: number
-  /** Time between two looks for new files. */
+  /** Object storage: time in milliseconds between two listings for new files. */
   object_storage_polling_interval_ms: number
-  /** Share the files out over all replicas of the pipe; otherwise one loads them all. */
+  /** Object storage: whether all replicas of the pipe load files. `false`: one replica loads all files. */
   object_storage_use_cluster_function: boolean
-  /** Longest wait before what has been read is inserted. */
+  /** Kafka and Kinesis: maximum time in milliseconds from the first record of a batch to its insert. */
   streaming_max_insert_wait_ms: number
 }
 
+/** Kafka source. */
 export type KafkaSource = {
+  /** Kafka vendor or service. */
   type: 'kafka' | 'redpanda' | 'msk' | 'confluent' | 'warpstream' | 'azureeventhub' | 'dokafka'
-  /** Decides which credentials are needed. */
+  /** Authentication mechanism. It determines the required credentials. */
   authentication: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'IAM_ROLE' | 'IAM_USER' | 'MUTUAL_TLS'
-  /** `host:port`, separated by commas. */
+  /** Bootstrap brokers as `host:port`, separated by commas. */
   brokers: string
-  /** Separated by commas. */
+  /** Names of the topics, separated by commas. */
   topics: string
-  /** `AvroConfluent` needs `schemaRegistry`. */
+  /** Format of the records. `AvroConfluent` and `Protobuf` need `schemaRegistry`. */
   format: 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'
-  /** When a pipe is created without one: `penstock-` and the id of the pipe. */
+  /** Kafka consumer group under which offsets are committed. Default: `penstock-` and the id of the pipe. */
   consumerGroup?: string
+  /** Where to start reading in a topic that the pipe has not read yet. */
   offset?: {
+    /** Earliest offset, latest offset, or the first record at or after `timestamp`. */
     strategy: 'from_beginning' | 'from_latest' | 'from_timestamp'
-    /** `YYYY-MM-DDTHH:MM`, UTC. With `from_timestamp`, and only with it. */
+    /** Timestamp `YYYY-MM-DDTHH:MM` in UTC. Required for `from_timestamp`, not allowed otherwise. */
     timestamp?: string
   }
-  /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+  /** CA certificates of the server in PEM format. `validateSamples` checks them. */
   caCertificate?: string
-  /** Identifier of a cloud role. */
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string
-  /** Private ways to the brokers; a new list replaces the old one. */
+  /** Ids of reverse private endpoints that the operator has configured, to connect to the brokers. A new list replaces the current one. */
   reversePrivateEndpointIds?: string[]
+  /** Schema registry, for `AvroConfluent` and `Protobuf`. */
   schemaRegistry?: {
-    /** `http` or `https`, without user name and password. */
+    /** URL of the schema registry: `http` or `https`, without user name and password. */
     url: string
-    /** Left out: the registry asks for nothing. `PLAIN` when credentials are sent. */
+    /** Authentication at the schema registry: user name and password. Default: `PLAIN` if credentials are sent, otherwise no authentication. */
     authentication?: 'PLAIN'
-    /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+    /** CA certificates of the server in PEM format. `validateSamples` checks them. */
     caCertificate?: string
   }
 }
 
+/** Kinesis source. */
 export type KinesisSource = {
-  /** `IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`. */
+  /** Authentication: `IAM_ROLE` requires `iamRole`, `IAM_USER` requires `accessKey`. */
   authentication: 'IAM_ROLE' | 'IAM_USER'
+  /** Format of the records. `AvroConfluent` is accepted but not supported: the pipe fails when it starts. */
   format: 'JSONEachRow' | 'Avro' | 'AvroConfluent'
-  /** Where reading begins. */
+  /** Where to start reading in a stream that the pipe has not read yet, as in the Kinesis API. */
   iteratorType: 'TRIM_HORIZON' | 'LATEST' | 'AT_TIMESTAMP'
+  /** AWS region of the stream. */
   region: string
+  /** Name of the Kinesis data stream. */
   streamName: string
-  /** Seconds since 1970. With `AT_TIMESTAMP`, and only with it. */
+  /** Unix timestamp in seconds. Required for `AT_TIMESTAMP`, not allowed otherwise. */
   timestamp?: number
-  /** Identifier of a cloud role. */
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string
+  /** Whether to register a consumer with enhanced fan-out. `false`: the pipe polls the stream. */
   useEnhancedFanOut?: boolean
 }
 
+/** Object storage source. */
 export type ObjectStorageSource = {
+  /** Object storage service. */
   type: 's3' | 'gcs' | 'azureblobstorage' | 'dospaces'
+  /** Format of the objects. */
   format: 
     | 'JSONEachRow'
     | 'CSV'
@@ -703,77 +778,92 @@ export type ObjectStorageSource = {
     | 'TabSeparatedWithNames'
     | 'Parquet'
     | 'Avro'
-  /** `CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public. */
+  /** Authentication. `CONNECTION_STRING` is for `azureblobstorage`. Omit it for public objects. */
   authentication?: 'IAM_ROLE' | 'IAM_USER' | 'CONNECTION_STRING'
-  /** For `azureblobstorage`. */
+  /** Azure container, for `azureblobstorage`. */
   azureContainerName?: string
-  /** One character, for `CSV` and `CSVWithNames`. */
+  /** Field delimiter of `CSV` and `CSVWithNames`. */
   delimiter?: string
-  /** Identifier of a cloud role. */
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string
-  /** Path or glob pattern within the container. */
+  /** Path or glob pattern of the objects in the container, for `azureblobstorage`. */
   path?: string
-  /** URL of a queue that reports new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
+  /** URL of a queue with notifications about new objects: Amazon SQS for `s3`, Azure Queue Storage for `azureblobstorage`. Requires `isContinuous`. No other consumer may read the queue. */
   queueUrl?: string
-  /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
+  /** URL or glob pattern of the objects. Required, except for `azureblobstorage`, where it is not allowed. */
   url?: string
+  /** Compression of the objects. `auto`: detected from the extension and the first bytes. */
   compression: 'auto' | 'none' | 'gzip' | 'gz' | 'brotli' | 'br' | 'xz' | 'LZMA' | 'zstd'
-  /** Its secret parts are shown as `***`. */
+  /** Azure connection string with masked secrets (`***`). */
   connectionString?: string
-  /** Whether to go on with objects that come later. */
+  /** `true`: load new objects continuously. `false`: load the existing objects, then the pipe is `Completed`. */
   isContinuous: boolean
-  /** Only objects that the queue reports are loaded. Shown only when it is true. */
+  /** Whether existing objects are skipped and only objects that the queue announces are loaded. Absent unless it is `true`. */
   skipInitialLoad?: boolean
 }
 
+/** Table to replicate and its destination table. */
 export type TableMapping = {
-  /** Schema of the table in PostgreSQL. */
+  /** PostgreSQL schema of the source table. */
   sourceSchemaName: string
-  /** Table in PostgreSQL. */
+  /** Source table in PostgreSQL. */
   sourceTable: string
-  /** Table of the service; unique in the pipe. */
+  /** Destination table in ClickHouse, unique in the pipe. */
   targetTable: string
+  /** Engine of the destination table. `ReplacingMergeTree`: a copy of the source table. `MergeTree`: a log of its changes. */
   tableEngine: 'MergeTree' | 'ReplacingMergeTree' | 'Null'
+  /** Whether `sortingKeys` precede the primary key in the sorting key. */
   useCustomSortingKey: boolean
+  /** Columns before the primary key in the sorting key. */
   sortingKeys: string[]
+  /** Columns that are not replicated. */
   excludedColumns: string[]
 }
 
+/** PostgreSQL source. */
 export type PostgresSource = {
+  /** Host name or IP address of the server. */
   host: string
+  /** TCP port of the server. */
   port: number
-  /** Database in PostgreSQL. */
+  /** PostgreSQL database. */
   database: string
+  /** Settings of the initial load and of change data capture (CDC). */
   settings: {
-    /** Columns that may be NULL stay so. */
+    /** Whether columns that can be NULL are created as `Nullable`. */
     allowNullableColumns: boolean
-    /** Only without `replicationSlotName`. */
+    /** Whether to create a failover replication slot, which is synchronized to standbys. Not allowed with `replicationSlotName`. */
     enableFailoverSlots: boolean
-    /** Connections that load one table. */
+    /** Number of connections that load one table in parallel. */
     initialLoadParallelism: number
-    /** A publication that exists; else one is made. */
+    /** Existing publication to use. Default: Penstock creates one. */
     publicationName?: string
-    /** Most changes in one batch. */
+    /** Maximum number of changes in one batch. A batch ends at the end of a transaction. */
     pullBatchSize: number
-    /** Load and follow, load once, or follow only. */
+    /** `cdc`: initial load, then change data capture (CDC). `snapshot`: load once. `cdc_only`: CDC without initial load. */
     replicationMode: 'cdc' | 'snapshot' | 'cdc_only'
-    /** A slot that exists. Only with `cdc_only`. */
+    /** Existing replication slot to use. Only for `cdc_only`. Default: Penstock creates one. */
     replicationSlotName?: string
-    /** Rows that are loaded at once. */
+    /** Number of rows in one range of the initial load. */
     snapshotNumRowsPerPartition: number
-    /** Tables that are loaded at the same time. */
+    /** Number of tables that are loaded in parallel. */
     snapshotNumberOfParallelTables: number
-    /** Time between two batches. */
+    /** Maximum time in seconds between two batches. */
     syncIntervalSeconds: number
   }
+  /** Tables to replicate and their destination tables. */
   tableMappings: TableMapping[]
 }
 
+/** Data pipe without its secrets. */
 export type Pipe = {
+  /** Id of the pipe. */
   id: string
+  /** Id of the service that the pipe writes to. */
   serviceId: string
+  /** Display name of the pipe. */
   name: string
-  /** What the pipe is doing now. Changed by commands and by events, not by an update. */
+  /** State of the pipe. Commands and the runner change it; an update cannot. */
   state: 
     | 'Provisioning'
     | 'Setup'
@@ -789,78 +879,91 @@ export type Pipe = {
     | 'Degraded'
     | 'Failed'
     | 'InternalError'
+  /** When the pipe was created. */
   createdAt: string
-  /** When an update or a command last changed something. State changes by the runner do not count. */
+  /** When an update or a command last changed the pipe. State changes by the runner do not count. */
   updatedAt: string
+  /** Database, table and columns that the pipe writes to. */
   destination: PipeDestination
-  /** Columns that are not mapped are filled by name. A new list replaces the old one. */
+  /** Maps source fields to columns with different names. Columns without a mapping are filled by name. A new list replaces the current one. */
   fieldMappings: FieldMapping[]
+  /** Number and size of the replicas of the pipe. */
   scaling: PipeScaling
+  /** Settings of the pipe, with the values in effect. */
   settings: PipeSettings
-  /** Has the one member of the kind of the pipe. Secrets are never shown. */
+  /** Source of the pipe: one field, named after the kind of the pipe. Secrets are never returned. */
   source: {
+    /** Kafka source. */
     kafka?: KafkaSource
+    /** Kinesis source. */
     kinesis?: KinesisSource
+    /** Object storage source. */
     objectStorage?: ObjectStorageSource
+    /** PostgreSQL source. */
     postgres?: PostgresSource
   }
 }
 
 export type CreatePipeParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
+/** Kafka source with its credentials. */
 export type KafkaSourceCreate = {
+  /** Kafka vendor or service. */
   type: 'kafka' | 'redpanda' | 'msk' | 'confluent' | 'warpstream' | 'azureeventhub' | 'dokafka'
-  /** Decides which credentials are needed. */
+  /** Authentication mechanism. It determines the required credentials. */
   authentication: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'IAM_ROLE' | 'IAM_USER' | 'MUTUAL_TLS'
-  /** `host:port`, separated by commas. */
+  /** Bootstrap brokers as `host:port`, separated by commas. */
   brokers: string
-  /** Separated by commas. */
+  /** Names of the topics, separated by commas. */
   topics: string
-  /** `AvroConfluent` needs `schemaRegistry`. */
+  /** Format of the records. `AvroConfluent` and `Protobuf` need `schemaRegistry`. */
   format: 'JSONEachRow' | 'Avro' | 'AvroConfluent' | 'Protobuf'
-  /** When a pipe is created without one: `penstock-` and the id of the pipe. */
+  /** Kafka consumer group under which offsets are committed. Default: `penstock-` and the id of the pipe. */
   consumerGroup?: string
+  /** Where to start reading in a topic that the pipe has not read yet. */
   offset?: {
+    /** Earliest offset, latest offset, or the first record at or after `timestamp`. */
     strategy: 'from_beginning' | 'from_latest' | 'from_timestamp'
-    /** `YYYY-MM-DDTHH:MM`, UTC. With `from_timestamp`, and only with it. */
+    /** Timestamp `YYYY-MM-DDTHH:MM` in UTC. Required for `from_timestamp`, not allowed otherwise. */
     timestamp?: string
   }
-  /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+  /** CA certificates of the server in PEM format. `validateSamples` checks them. */
   caCertificate?: string
-  /** Identifier of a cloud role. */
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string
-  /** Private ways to the brokers; a new list replaces the old one. */
+  /** Ids of reverse private endpoints that the operator has configured, to connect to the brokers. A new list replaces the current one. */
   reversePrivateEndpointIds?: string[]
-  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   credentials?: {
     /** User name. */
     username?: string
     /** Password. */
     password?: string
-    /** Id of an access key of a cloud user. */
+    /** AWS access key ID, for `IAM_USER`. */
     accessKeyId?: string
-    /** Secret of the access key. */
+    /** AWS secret access key, for `IAM_USER`. */
     secretKey?: string
-    /** Client certificate, for `MUTUAL_TLS`. */
+    /** Client certificate in PEM format, for `MUTUAL_TLS`. */
     certificate?: string
-    /** Key of the client certificate. */
+    /** Private key of the client certificate in PEM format, not encrypted. */
     privateKey?: string
-    /** For `azureeventhub`; stands for user name and password. */
+    /** Connection string of Azure Event Hubs, for `azureeventhub`. It replaces user name and password. */
     connectionString?: string
   }
+  /** Schema registry, for `AvroConfluent` and `Protobuf`. */
   schemaRegistry?: {
-    /** `http` or `https`, without user name and password. */
+    /** URL of the schema registry: `http` or `https`, without user name and password. */
     url: string
-    /** Left out: the registry asks for nothing. `PLAIN` when credentials are sent. */
+    /** Authentication at the schema registry: user name and password. Default: `PLAIN` if credentials are sent, otherwise no authentication. */
     authentication?: 'PLAIN'
-    /** PEM. Whether the certificate is good is checked by `validateSamples`. */
+    /** CA certificates of the server in PEM format. `validateSamples` checks them. */
     caCertificate?: string
-    /** Never shown again. In an update, a part that is not sent stays as it is. */
+    /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
     credentials?: {
       /** User name. */
       username?: string
@@ -870,30 +973,38 @@ export type KafkaSourceCreate = {
   }
 }
 
+/** Kinesis source with its credentials. */
 export type KinesisSourceCreate = {
-  /** `IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`. */
+  /** Authentication: `IAM_ROLE` requires `iamRole`, `IAM_USER` requires `accessKey`. */
   authentication: 'IAM_ROLE' | 'IAM_USER'
+  /** Format of the records. `AvroConfluent` is accepted but not supported: the pipe fails when it starts. */
   format: 'JSONEachRow' | 'Avro' | 'AvroConfluent'
-  /** Where reading begins. */
+  /** Where to start reading in a stream that the pipe has not read yet, as in the Kinesis API. */
   iteratorType: 'TRIM_HORIZON' | 'LATEST' | 'AT_TIMESTAMP'
+  /** AWS region of the stream. */
   region: string
+  /** Name of the Kinesis data stream. */
   streamName: string
-  /** Seconds since 1970. With `AT_TIMESTAMP`, and only with it. */
+  /** Unix timestamp in seconds. Required for `AT_TIMESTAMP`, not allowed otherwise. */
   timestamp?: number
-  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   accessKey?: {
-    /** Id of an access key of a cloud user. */
+    /** AWS access key ID, for `IAM_USER`. */
     accessKeyId?: string
-    /** Secret of the access key. */
+    /** AWS secret access key, for `IAM_USER`. */
     secretKey?: string
   }
-  /** Identifier of a cloud role. */
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string
+  /** Whether to register a consumer with enhanced fan-out. `false`: the pipe polls the stream. */
   useEnhancedFanOut?: boolean
 }
 
+/** Object storage source with its credentials. */
 export type ObjectStorageSourceCreate = {
+  /** Object storage service. */
   type: 's3' | 'gcs' | 'azureblobstorage' | 'dospaces'
+  /** Format of the objects. */
   format: 
     | 'JSONEachRow'
     | 'CSV'
@@ -902,396 +1013,474 @@ export type ObjectStorageSourceCreate = {
     | 'TabSeparatedWithNames'
     | 'Parquet'
     | 'Avro'
-  /** `CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public. */
+  /** Authentication. `CONNECTION_STRING` is for `azureblobstorage`. Omit it for public objects. */
   authentication?: 'IAM_ROLE' | 'IAM_USER' | 'CONNECTION_STRING'
-  /** For `azureblobstorage`. */
+  /** Azure container, for `azureblobstorage`. */
   azureContainerName?: string
-  /** One character, for `CSV` and `CSVWithNames`. */
+  /** Field delimiter of `CSV` and `CSVWithNames`. */
   delimiter?: string
-  /** Identifier of a cloud role. */
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string
-  /** Path or glob pattern within the container. */
+  /** Path or glob pattern of the objects in the container, for `azureblobstorage`. */
   path?: string
-  /** URL of a queue that reports new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. The queue must be for this pipe alone. */
+  /** URL of a queue with notifications about new objects: Amazon SQS for `s3`, Azure Queue Storage for `azureblobstorage`. Requires `isContinuous`. No other consumer may read the queue. */
   queueUrl?: string
-  /** URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none. */
+  /** URL or glob pattern of the objects. Required, except for `azureblobstorage`, where it is not allowed. */
   url?: string
-  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   accessKey?: {
-    /** Id of an access key of a cloud user. */
+    /** AWS access key ID, for `IAM_USER`. */
     accessKeyId?: string
-    /** Secret of the access key. */
+    /** AWS secret access key, for `IAM_USER`. */
     secretKey?: string
   }
+  /** Compression of the objects. `auto`: detected from the extension and the first bytes. */
   compression?: 'auto' | 'none' | 'gzip' | 'gz' | 'brotli' | 'br' | 'xz' | 'LZMA' | 'zstd'
-  /** `name=value` parts, separated by `;`. Only values that say where the account is are shown; its secret parts (`AccountKey=`, `SharedAccessSignature=`, `sig=`) and all others are shown as `***`. */
+  /** Azure connection string: `name=value` parts, separated by `;`. Responses mask its secrets (`AccountKey=`, `SharedAccessSignature=`, `sig=`) and unknown parts as `***`. */
   connectionString?: string
-  /** Whether to go on with objects that come later. */
+  /** `true`: load new objects continuously. `false`: load the existing objects, then the pipe is `Completed`. */
   isContinuous?: boolean
-  /** With `queueUrl`: whether to load only objects that the queue reports, and none that were there before. */
+  /** Whether to skip existing objects and load only objects that the queue announces. Requires `queueUrl`. */
   skipInitialLoad?: boolean
 }
 
+/** Table to replicate and its destination table. */
 export type TableMappingToAdd = {
-  /** Schema of the table in PostgreSQL. */
+  /** PostgreSQL schema of the source table. */
   sourceSchemaName: string
-  /** Table in PostgreSQL. */
+  /** Source table in PostgreSQL. */
   sourceTable: string
-  /** Table of the service; unique in the pipe. */
+  /** Destination table in ClickHouse, unique in the pipe. */
   targetTable: string
+  /** Engine of the destination table. `ReplacingMergeTree`: a copy of the source table. `MergeTree`: a log of its changes. */
   tableEngine?: 'MergeTree' | 'ReplacingMergeTree' | 'Null'
-  /** Needs `sortingKeys`. */
+  /** Whether `sortingKeys` precede the primary key in the sorting key. Requires `sortingKeys`. */
   useCustomSortingKey?: boolean
-  /** Columns of the sorting key. */
+  /** Columns before the primary key in the sorting key. */
   sortingKeys?: string[]
   /** Columns that are not replicated. */
   excludedColumns?: string[]
 }
 
+/** PostgreSQL source with its credentials. */
 export type PostgresSourceCreate = {
+  /** Host name or IP address of the server. */
   host: string
+  /** TCP port of the server. */
   port?: number
-  /** Database in PostgreSQL. */
+  /** PostgreSQL database. */
   database: string
-  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   credentials: {
     /** User name. */
     username?: string
     /** Password. */
     password?: string
   }
+  /** Settings of the initial load and of change data capture (CDC). */
   settings?: {
-    /** Columns that may be NULL stay so. */
+    /** Whether columns that can be NULL are created as `Nullable`. */
     allowNullableColumns?: boolean
-    /** Only without `replicationSlotName`. */
+    /** Whether to create a failover replication slot, which is synchronized to standbys. Not allowed with `replicationSlotName`. */
     enableFailoverSlots?: boolean
-    /** Connections that load one table. */
+    /** Number of connections that load one table in parallel. */
     initialLoadParallelism?: number
-    /** A publication that exists; else one is made. */
+    /** Existing publication to use. Default: Penstock creates one. */
     publicationName?: string
-    /** Most changes in one batch. */
+    /** Maximum number of changes in one batch. A batch ends at the end of a transaction. */
     pullBatchSize?: number
-    /** Load and follow, load once, or follow only. */
+    /** `cdc`: initial load, then change data capture (CDC). `snapshot`: load once. `cdc_only`: CDC without initial load. */
     replicationMode?: 'cdc' | 'snapshot' | 'cdc_only'
-    /** A slot that exists. Only with `cdc_only`. */
+    /** Existing replication slot to use. Only for `cdc_only`. Default: Penstock creates one. */
     replicationSlotName?: string
-    /** Rows that are loaded at once. */
+    /** Number of rows in one range of the initial load. */
     snapshotNumRowsPerPartition?: number
-    /** Tables that are loaded at the same time. */
+    /** Number of tables that are loaded in parallel. */
     snapshotNumberOfParallelTables?: number
-    /** Time between two batches. */
+    /** Maximum time in seconds between two batches. */
     syncIntervalSeconds?: number
   }
+  /** Tables to replicate and their destination tables. */
   tableMappings: TableMappingToAdd[]
 }
 
+/** Database, table and columns that the pipe writes to. */
 export type PipeDestinationCreate = {
-  /** Database of the service. */
+  /** ClickHouse database. */
   database: string
-  /** Table of the service. Not for postgres, whose mappings name the tables. */
+  /** Destination table. Not for PostgreSQL, where `tableMappings` has the tables. */
   table?: string
+  /** Definition of a table that Penstock creates. */
   tableDefinition?: TableDefinition
-  /** Whether Penstock creates and extends the table; then it needs `tableDefinition`. Not for postgres. */
+  /** `true`: Penstock creates the table and adds missing columns; requires `tableDefinition`. `false`: the table must exist and is not altered. Not for PostgreSQL. */
   managedTable?: boolean
-  /** All columns of the table. Postgres pipes have none. */
+  /** Columns that the pipe writes. Not for PostgreSQL. */
   columns?: Column[]
 }
 
+/** Number and size of the replicas of the pipe. Fields that are not sent have their defaults. */
 export type PipeScalingCreate = {
-  /** 0: Penstock decides. */
+  /** Concurrent inserts of each replica; 0: Penstock decides. */
   concurrency?: number
+  /** Number of workers that divide the partitions, shards or files. A PostgreSQL pipe has one worker. */
   replicas?: number
+  /** CPU weight of each replica. On a busy runner, replicas get processor time in this proportion. */
   replicaCpuMillicores?: number
+  /** Memory of each replica in GB. It limits how much data a replica reads ahead. */
   replicaMemoryGb?: number
 }
 
+/** Settings of the pipe. Settings that are not sent have their defaults. */
 export type PipeSettingsCreate = {
-  /** Threads that download data. */
+  /** ClickHouse setting `max_download_threads`: maximum number of threads that download data. */
   engine_max_download_threads?: number
-  /** Threads that execute an insert. */
+  /** ClickHouse setting `max_insert_threads`: maximum number of threads for an insert; 0: ClickHouse decides. */
   engine_max_insert_threads?: number
-  /** Threads that process a query; 0: the engine decides. */
+  /** ClickHouse setting `max_threads`: maximum number of query processing threads; 0: ClickHouse decides. */
   engine_max_threads?: number
-  /** Smaller blocks are joined up to this size. */
+  /** ClickHouse setting `min_insert_block_size_bytes`: minimum size in bytes of an inserted block. Smaller blocks are combined. */
   engine_min_insert_block_size_bytes?: number
-  /** How a distributed insert from a select is spread. */
+  /** ClickHouse setting `parallel_distributed_insert_select`. 0: not parallel. 1: each shard runs the SELECT. 2: each shard runs both, INSERT and SELECT. */
   engine_parallel_distributed_insert_select?: number
-  /** Push to attached materialized views at the same time. */
+  /** ClickHouse setting `parallel_view_processing`: whether to push to attached materialized views in parallel. */
   engine_parallel_view_processing?: boolean
-  /** Files that are loaded at the same time. */
+  /** Object storage: number of concurrent inserts, unless `scaling.concurrency` is set. */
   object_storage_concurrency?: number
-  /** Most files in one insert. */
+  /** Object storage: maximum number of files in one insert. */
   object_storage_max_file_count?: number
-  /** Most bytes in one insert. */
+  /** Object storage: maximum number of bytes in one insert. A larger file is divided. */
   object_storage_max_insert_bytes?: number
-  /** Time between two looks for new files. */
+  /** Object storage: time in milliseconds between two listings for new files. */
   object_storage_polling_interval_ms?: number
-  /** Share the files out over all replicas of the pipe; otherwise one loads them all. */
+  /** Object storage: whether all replicas of the pipe load files. `false`: one replica loads all files. */
   object_storage_use_cluster_function?: boolean
-  /** Longest wait before what has been read is inserted. */
+  /** Kafka and Kinesis: maximum time in milliseconds from the first record of a batch to its insert. */
   streaming_max_insert_wait_ms?: number
 }
 
+/** Data pipe to create. */
 export type PipeCreate = {
+  /** Display name of the pipe. */
   name: string
-  /** Exactly one kind, with its secrets. */
+  /** Source of the pipe: exactly one of `kafka`, `kinesis`, `objectStorage` and `postgres`. */
   source: {
+    /** Kafka source with its credentials. */
     kafka?: KafkaSourceCreate
+    /** Kinesis source with its credentials. */
     kinesis?: KinesisSourceCreate
+    /** Object storage source with its credentials. */
     objectStorage?: ObjectStorageSourceCreate
+    /** PostgreSQL source with its credentials. */
     postgres?: PostgresSourceCreate
-    /** Connect and check a sample before the pipe is created. */
+    /** Whether to connect to the source and check a sample before the pipe is created. */
     validateSamples?: boolean
   }
+  /** Database, table and columns that the pipe writes to. */
   destination: PipeDestinationCreate
-  /** Columns that are not mapped are filled by name. A new list replaces the old one. */
+  /** Maps source fields to columns with different names. Columns without a mapping are filled by name. A new list replaces the current one. */
   fieldMappings?: FieldMapping[]
+  /** Number and size of the replicas of the pipe. Fields that are not sent have their defaults. */
   scaling?: PipeScalingCreate
+  /** Settings of the pipe. Settings that are not sent have their defaults. */
   settings?: PipeSettingsCreate
-  /** Create the pipe stopped; the command `start` starts it. */
+  /** Whether to create the pipe without starting it. The command `start` starts it. */
   startPaused?: boolean
 }
 
 export type GetPipeParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
 export type UpdatePipeParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
+/** Settings to change; `null` resets a setting to its default. */
 export type PipeSettingsPatch = {
+  /** ClickHouse setting `max_download_threads`: maximum number of threads that download data. */
   engine_max_download_threads?: number | null
+  /** ClickHouse setting `max_insert_threads`: maximum number of threads for an insert; 0: ClickHouse decides. */
   engine_max_insert_threads?: number | null
+  /** ClickHouse setting `max_threads`: maximum number of query processing threads; 0: ClickHouse decides. */
   engine_max_threads?: number | null
+  /** ClickHouse setting `min_insert_block_size_bytes`: minimum size in bytes of an inserted block. Smaller blocks are combined. */
   engine_min_insert_block_size_bytes?: number | null
+  /** ClickHouse setting `parallel_distributed_insert_select`. 0: not parallel. 1: each shard runs the SELECT. 2: each shard runs both, INSERT and SELECT. */
   engine_parallel_distributed_insert_select?: number | null
+  /** ClickHouse setting `parallel_view_processing`: whether to push to attached materialized views in parallel. */
   engine_parallel_view_processing?: boolean | null
+  /** Object storage: number of concurrent inserts, unless `scaling.concurrency` is set. */
   object_storage_concurrency?: number | null
+  /** Object storage: maximum number of files in one insert. */
   object_storage_max_file_count?: number | null
+  /** Object storage: maximum number of bytes in one insert. A larger file is divided. */
   object_storage_max_insert_bytes?: number | null
+  /** Object storage: time in milliseconds between two listings for new files. */
   object_storage_polling_interval_ms?: number | null
+  /** Object storage: whether all replicas of the pipe load files. `false`: one replica loads all files. */
   object_storage_use_cluster_function?: boolean | null
+  /** Kafka and Kinesis: maximum time in milliseconds from the first record of a batch to its insert. */
   streaming_max_insert_wait_ms?: number | null
 }
 
-/** The credentials of the schema registry cannot be changed. */
+/** Changes to a Kafka source. Fields that are not listed here, such as the schema registry, cannot be changed. */
 export type KafkaSourcePatch = {
-  /** Decides which credentials are needed. */
+  /** Authentication mechanism. It determines the required credentials. */
   authentication?: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512' | 'IAM_ROLE' | 'IAM_USER' | 'MUTUAL_TLS'
+  /** CA certificates of the server in PEM format. `validateSamples` checks them. */
   caCertificate?: string | null
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   credentials?: 
     | {
     /** User name. */
     username?: string
     /** Password. */
     password?: string
-    /** Id of an access key of a cloud user. */
+    /** AWS access key ID, for `IAM_USER`. */
     accessKeyId?: string
-    /** Secret of the access key. */
+    /** AWS secret access key, for `IAM_USER`. */
     secretKey?: string
-    /** Client certificate, for `MUTUAL_TLS`. */
+    /** Client certificate in PEM format, for `MUTUAL_TLS`. */
     certificate?: string
-    /** Key of the client certificate. */
+    /** Private key of the client certificate in PEM format, not encrypted. */
     privateKey?: string
-    /** For `azureeventhub`; stands for user name and password. */
+    /** Connection string of Azure Event Hubs, for `azureeventhub`. It replaces user name and password. */
     connectionString?: string
   }
     | null
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string | null
+  /** Ids of reverse private endpoints that the operator has configured, to connect to the brokers. A new list replaces the current one. */
   reversePrivateEndpointIds?: string[] | null
 }
 
+/** Changes to a Kinesis source. */
 export type KinesisSourcePatch = {
-  /** `IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`. */
+  /** Authentication: `IAM_ROLE` requires `iamRole`, `IAM_USER` requires `accessKey`. */
   authentication?: 'IAM_ROLE' | 'IAM_USER'
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   accessKey?: 
     | {
-    /** Id of an access key of a cloud user. */
+    /** AWS access key ID, for `IAM_USER`. */
     accessKeyId?: string
-    /** Secret of the access key. */
+    /** AWS secret access key, for `IAM_USER`. */
     secretKey?: string
   }
     | null
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string | null
 }
 
+/** Changes to an object storage source; `null` clears a field. */
 export type ObjectStorageSourcePatch = {
+  /** Authentication. `CONNECTION_STRING` is for `azureblobstorage`. Omit it for public objects. */
   authentication?: 'IAM_ROLE' | 'IAM_USER' | 'CONNECTION_STRING' | null
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   accessKey?: 
     | {
-    /** Id of an access key of a cloud user. */
+    /** AWS access key ID, for `IAM_USER`. */
     accessKeyId?: string
-    /** Secret of the access key. */
+    /** AWS secret access key, for `IAM_USER`. */
     secretKey?: string
   }
     | null
+  /** Azure container, for `azureblobstorage`. */
   azureContainerName?: string | null
+  /** Azure connection string: `name=value` parts, separated by `;`. Responses mask its secrets (`AccountKey=`, `SharedAccessSignature=`, `sig=`) and unknown parts as `***`. */
   connectionString?: string | null
+  /** IAM role that Penstock assumes, for `IAM_ROLE`. */
   iamRole?: string | null
+  /** Path or glob pattern of the objects in the container, for `azureblobstorage`. */
   path?: string | null
 }
 
+/** Table to stop replicating. */
 export type TableMappingToRemove = {
-  /** Schema of the table in PostgreSQL. */
+  /** PostgreSQL schema of the source table. */
   sourceSchemaName: string
-  /** Table in PostgreSQL. */
+  /** Source table in PostgreSQL. */
   sourceTable: string
-  /** When sent, must match. */
+  /** Destination table of the mapping. Optional; if sent, it must match. */
   targetTable?: string
 }
 
+/** Changes to a PostgreSQL source. */
 export type PostgresSourcePatch = {
-  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   credentials?: {
     /** User name. */
     username?: string
     /** Password. */
     password?: string
   }
-  /** Database in PostgreSQL. */
+  /** PostgreSQL database. */
   database?: string
+  /** Host name or IP address of the server. */
   host?: string
+  /** TCP port of the server. */
   port?: number
+  /** Settings to change; `null` resets a setting to its default. */
   settings?: {
+    /** Maximum number of changes in one batch. A batch ends at the end of a transaction. */
     pullBatchSize?: number | null
+    /** Maximum time in seconds between two batches. */
     syncIntervalSeconds?: number | null
   }
-  /** Applied after the removals. */
+  /** Tables to start replicating. Added after `tableMappingsToRemove` is applied. */
   tableMappingsToAdd?: TableMappingToAdd[]
-  /** Applied before the additions. */
+  /** Tables to stop replicating. Applied before `tableMappingsToAdd`. */
   tableMappingsToRemove?: TableMappingToRemove[]
 }
 
+/** Changes to a data pipe. */
 export type PipePatch = {
+  /** Display name of the pipe. */
   name?: string
+  /** Changes to the destination: only its columns can be changed. */
   destination?: {
-    /** All columns of the table; a new list replaces the old one. */
+    /** Columns that the pipe writes. A new list replaces the current one. */
     columns?: Column[]
   }
-  /** Columns that are not mapped are filled by name. A new list replaces the old one. */
+  /** Maps source fields to columns with different names. Columns without a mapping are filled by name. A new list replaces the current one. */
   fieldMappings?: FieldMapping[]
+  /** Settings to change; `null` resets a setting to its default. */
   settings?: PipeSettingsPatch
-  /** Only the member of the kind of the pipe. */
+  /** Changes to the source: only the field named after the kind of the pipe. */
   source?: {
-    /** The credentials of the schema registry cannot be changed. */
+    /** Changes to a Kafka source. Fields that are not listed here, such as the schema registry, cannot be changed. */
     kafka?: KafkaSourcePatch
+    /** Changes to a Kinesis source. */
     kinesis?: KinesisSourcePatch
+    /** Changes to an object storage source; `null` clears a field. */
     objectStorage?: ObjectStorageSourcePatch
+    /** Changes to a PostgreSQL source. */
     postgres?: PostgresSourcePatch
-    /** Connect with the changed configuration and check a sample before anything is changed. */
+    /** Whether to connect to the source with the changed configuration and check a sample before the pipe is changed. */
     validateSamples?: boolean
   }
 }
 
 export type DeletePipeParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
 export type GetPipeSettingsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
 export type UpdatePipeSettingsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
 export type UpdatePipeScalingParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
+/** Fields to change; `null` resets a field to its default. */
 export type PipeScalingPatch = {
+  /** Concurrent inserts of each replica; 0: Penstock decides. */
   concurrency?: number | null
+  /** Number of workers that divide the partitions, shards or files. A PostgreSQL pipe has one worker. */
   replicas?: number | null
+  /** CPU weight of each replica. On a busy runner, replicas get processor time in this proportion. */
   replicaCpuMillicores?: number | null
+  /** Memory of each replica in GB. It limits how much data a replica reads ahead. */
   replicaMemoryGb?: number | null
 }
 
 export type UpdatePipeStateParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
+/** Command to a pipe. */
 export type PipeStatePatch = {
+  /** `start`: starts the pipe. `stop`: stops it. `resync`: reloads all tables of a PostgreSQL pipe. */
   command: 'start' | 'stop' | 'resync'
 }
 
 export type GetPipeMetricsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
+/** Progress of one table of a PostgreSQL pipe. */
 export type PipeTable = {
-  /** Schema of the table in the source. */
+  /** PostgreSQL schema of the source table. */
   sourceSchemaName: string
-  /** Table in the source. */
+  /** Source table in PostgreSQL. */
   sourceTable: string
-  /** Table of the service that is filled. A table that is loaded again is filled beside the old one, by another name. */
+  /** Destination table in ClickHouse. A resync loads into a temporary table with another name. */
   targetTable: string
-  /** `following` when it has what the source has and takes every change; `loaded` when it takes none. */
+  /** `waiting`: the initial load has not started. `loading`: the initial load is running. `following`: change data capture (CDC) is active. `loaded`: the load is complete and CDC is not used. */
   state: 'waiting' | 'loading' | 'following' | 'loaded'
-  /** Whether it takes the place of a table that is there, once it is loaded. */
+  /** Whether this is a resync: after the load, the table replaces the existing one. */
   isResync: boolean
-  /** Rows that the load has brought so far, without changes since. */
+  /** Rows that the initial load has inserted, without changes from CDC. */
   rowsLoaded: number
+  /** Number of rows in the source table, as PostgreSQL estimates it; `null` if unknown. */
   rowsEstimated: number | null
+  /** Progress of the initial load in percent; `null` if unknown. */
   percent: number | null
+  /** Estimated time in seconds until the load is complete; `null` if the table is not being loaded. */
   secondsLeft: number | null
 }
 
+/** Throughput of a pipe in one minute. */
 export type PipeThroughput = {
-  /** Where the minute begins. */
+  /** Start of the minute. */
   minute: string
-  /** Records and rows of files that were read. */
+  /** Records or rows that were read from the source. */
   rowsRead: number
-  /** As they lie in the source. */
+  /** Bytes that were read from the source, in its format. */
   bytesRead: number
-  /** Rows that the engine took. */
+  /** Rows that ClickHouse accepted. */
   rowsWritten: number
-  /** Rows that the engine did not take. */
+  /** Rows that ClickHouse rejected. */
   rowsRefused: number
 }
 
+/** State, progress and throughput of a pipe. */
 export type PipeMetrics = {
-  /** What the pipe is doing now. Changed by commands and by events, not by an update. */
+  /** State of the pipe. Commands and the runner change it; an update cannot. */
   state: 
     | 'Provisioning'
     | 'Setup'
@@ -1307,236 +1496,277 @@ export type PipeMetrics = {
     | 'Degraded'
     | 'Failed'
     | 'InternalError'
+  /** Reason for the state, as a sentence; `null` if there is no problem. */
   stateReason: string | null
-  /** What the pipe is doing now, in words. */
+  /** Current activity, as a sentence. */
   doing: string
+  /** Delivery guarantee. `at_least_once`: rows can be duplicated after a failure. `null` before the pipe has run. */
   delivery: 'exactly_once' | 'at_least_once' | null
+  /** Why the delivery guarantee is not `exactly_once`, and what to change; otherwise `null`. */
   deliveryReason: string | null
-  /** Records and rows of files that were read since the pipe was created. */
+  /** Records or rows that were read since the pipe was created. */
   rowsRead: number
-  /** As they lie in the source. */
+  /** Bytes that were read from the source, in its format. */
   bytesRead: number
-  /** Rows that the engine took. */
+  /** Rows that ClickHouse accepted. */
   rowsWritten: number
-  /** What was sent to the engine. */
+  /** Bytes that were sent to ClickHouse. */
   bytesWritten: number
-  /** Rows that the engine did not take, kept in the table of errors. */
+  /** Rows that ClickHouse rejected. They are kept in the error table. */
   rowsRefused: number
-  /** Batches that the engine took. */
+  /** Batches that were inserted. */
   inserts: number
-  /** Attempts that failed and were repeated. */
+  /** Failed attempts that were retried. */
   retries: number
+  /** Lag: records or files in the source that are not loaded yet; `null` if unknown. */
   lag: number | null
+  /** Bytes of write-ahead log (WAL) that the source retains for the pipe, as last reported; `null` if unknown or not applicable to the source. */
   retainedBytes: number | null
+  /** Age in seconds of the data in ClickHouse: time since the newest delivered record, or since the source had no more data. It grows while nothing is delivered. `null` if unknown, and for a `Completed` pipe. */
   freshnessSeconds: number | null
+  /** When the last batch was inserted; `null` before the first one. */
   lastInsertAt: string | null
+  /** Last error, as a sentence; `null` after its cause is gone or the pipe was started again. */
   lastError: string | null
+  /** When the last error occurred; `null` if there is no error. */
   lastErrorAt: string | null
+  /** When the pending replay of rejected rows was requested; `null` if no replay is pending. */
   replayRequestedAt: string | null
-  /** The workers that run now, at most `scaling.replicas`. */
+  /** Running workers, at most `scaling.replicas`. */
   workers: {
+    /** Worker index: number of the worker within the pipe, from 0. */
     slot: number
+    /** Current activity of the worker, as a sentence. */
     doing: string
+    /** Lag of the worker: records or files that are not loaded yet; `null` if unknown. */
     lag: number | null
   }[]
-  /** Of a postgres pipe: how far each of its tables has come, in the order of its mappings. Else empty. */
+  /** Progress of each table of a PostgreSQL pipe, in the order of its mappings; empty for other pipes. */
   tables: PipeTable[]
-  /** By the minute, the last hour, the oldest first. */
+  /** Throughput by minute of the last hour, oldest first. Minutes without activity are omitted. */
   throughput: PipeThroughput[]
 }
 
 export type GetPipeRowsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
-  /** A destination table of the pipe. Default: the first one. */
+  /** Destination table of the pipe. Default: the first one. */
   table?: string | undefined
   /** Maximum number of rows. */
   limit?: number | undefined
 }
 
+/** Newest rows of a destination table. */
 export type PipeRows = {
-  /** The destination tables that exist in the engine, with their sizes. */
+  /** Destination tables that exist in ClickHouse, with their sizes. */
   tables: ServiceTable[]
+  /** Table of the rows; `null` if the pipe has no destination table. */
   table: string | null
-  /** The columns of the table, without states of aggregate functions. */
+  /** Columns of the table, without columns of aggregate function states. */
   columns: {
-    /** Name of the column. */
+    /** Column name. */
     name: string
-    /** Its type in the engine. */
+    /** ClickHouse data type of the column. */
     type: string
   }[]
-  /** The newest rows first: one text per column, as the engine prints it; null is NULL. */
+  /** Rows, newest first: one text value for each column, as ClickHouse prints it; `null` is NULL. */
   rows: ((string | null)[])[]
-  /** Whether a long value was shortened. */
+  /** Whether a long value was truncated. */
   isCut: boolean
 }
 
 export type ListPipeErrorsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
-  /** Most rows in the answer. */
+  /** Maximum number of rows in the response. */
   limit?: number | undefined
 }
 
+/** Row that ClickHouse rejected. */
 export type PipeBadRow = {
+  /** Id of the rejected row. */
   id: string
-  /** When it was refused. */
+  /** When the row was rejected. */
   at: string
+  /** Partition, shard, object or table of the source. */
   partition: string
-  /** Where it stands in the source. */
+  /** Position in the source, such as the Kafka offset. */
   position: string
-  /** The error message of the engine. */
+  /** Error message of ClickHouse. */
   reason: string
-  /** The row as it came; its first 10,000 characters. */
+  /** First 10,000 characters of the row, as read from the source. */
   raw: string
-  /** Whether the row goes on after that. */
+  /** Whether `raw` is truncated. */
   isCut: boolean
 }
 
 export type ReplayPipeErrorsParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
-  /** A pipe of the service. */
+  /** Id of the pipe. */
   pipeId: string
 }
 
 export type DiscoverSchemaParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
+/** PostgreSQL source with its credentials. `tableMappings` is optional. */
 export type PostgresSourceDiscovery = {
+  /** Host name or IP address of the server. */
   host: string
+  /** TCP port of the server. */
   port?: number
-  /** Database in PostgreSQL. */
+  /** PostgreSQL database. */
   database: string
-  /** Never shown again. In an update, a part that is not sent stays as it is. */
+  /** Credentials of the source. They are never returned. In an update, fields that are not sent keep their values. */
   credentials: {
     /** User name. */
     username?: string
     /** Password. */
     password?: string
   }
+  /** Settings of the initial load and of change data capture (CDC). */
   settings?: {
-    /** Columns that may be NULL stay so. */
+    /** Whether columns that can be NULL are created as `Nullable`. */
     allowNullableColumns?: boolean
-    /** Only without `replicationSlotName`. */
+    /** Whether to create a failover replication slot, which is synchronized to standbys. Not allowed with `replicationSlotName`. */
     enableFailoverSlots?: boolean
-    /** Connections that load one table. */
+    /** Number of connections that load one table in parallel. */
     initialLoadParallelism?: number
-    /** A publication that exists; else one is made. */
+    /** Existing publication to use. Default: Penstock creates one. */
     publicationName?: string
-    /** Most changes in one batch. */
+    /** Maximum number of changes in one batch. A batch ends at the end of a transaction. */
     pullBatchSize?: number
-    /** Load and follow, load once, or follow only. */
+    /** `cdc`: initial load, then change data capture (CDC). `snapshot`: load once. `cdc_only`: CDC without initial load. */
     replicationMode?: 'cdc' | 'snapshot' | 'cdc_only'
-    /** A slot that exists. Only with `cdc_only`. */
+    /** Existing replication slot to use. Only for `cdc_only`. Default: Penstock creates one. */
     replicationSlotName?: string
-    /** Rows that are loaded at once. */
+    /** Number of rows in one range of the initial load. */
     snapshotNumRowsPerPartition?: number
-    /** Tables that are loaded at the same time. */
+    /** Number of tables that are loaded in parallel. */
     snapshotNumberOfParallelTables?: number
-    /** Time between two batches. */
+    /** Maximum time in seconds between two batches. */
     syncIntervalSeconds?: number
   }
-  /** The tables to take samples of. */
+  /** Tables to sample. Omit it to list the available tables only. */
   tableMappings?: TableMappingToAdd[]
 }
 
-/** `source`, or `pipeId`; with the latter `patch` looks at the pipe as that update would make it. */
+/** Either `source` or `pipeId`. `patch` is only allowed with `pipeId`: it is applied before the check and not stored. */
 export type SchemaDiscoveryRequest = {
-  /** Exactly one kind, as a pipe is created with it. */
+  /** Source as in `createPipe`: exactly one of `kafka`, `kinesis`, `objectStorage` and `postgres`. */
   source?: {
+    /** Kafka source with its credentials. */
     kafka?: KafkaSourceCreate
+    /** Kinesis source with its credentials. */
     kinesis?: KinesisSourceCreate
+    /** Object storage source with its credentials. */
     objectStorage?: ObjectStorageSourceCreate
+    /** PostgreSQL source with its credentials. `tableMappings` is optional. */
     postgres?: PostgresSourceDiscovery
   }
-  /** Instead of `source`: a pipe of the service, with its stored secrets. */
+  /** Id of a pipe, to use its source with its stored secrets. Send it instead of `source`. */
   pipeId?: string
+  /** Changes to a data pipe. */
   patch?: PipePatch
 }
 
+/** Field of the source records. */
 export type SourceField = {
+  /** Name of the field. */
   name: string
-  /** A type that holds the values, such as `Nullable(Int64)`, and that the engine of the service has, if it answers. */
+  /** ClickHouse data type for the values, such as `Nullable(Int64)`. If ClickHouse answers, it is a type that the service supports. */
   type: string
-  /** Some records are without it, or have null. */
+  /** Whether the field is absent or null in some records. */
   isOptional: boolean
 }
 
+/** Sample of a PostgreSQL table. */
 export type SourceTable = {
+  /** PostgreSQL schema of the source table. */
   sourceSchemaName: string
+  /** Source table in PostgreSQL. */
   sourceTable: string
-  /** Columns; empty when the table has none. */
+  /** Primary key columns; empty if the table has no primary key. */
   primaryKey: string[]
-  /** What the records have: as the format declares, or as the sample shows. */
+  /** Fields of the records, as the format declares them or as inferred from the sample. */
   fields: SourceField[]
-  /** The first records of the sample. Long values are cut; bytes that are no text are shown in base64. */
+  /** First records of the sample. Long values are truncated; non-text bytes are Base64-encoded. */
   rows: (Record<string, unknown>)[]
 }
 
+/** Fields and sample rows of a source. */
 export type SchemaDiscovery = {
-  /** What was done, in this order. */
+  /** Completed steps of the check, in order. */
   steps: {
+    /** Step of the check. */
     step: 'connect' | 'tls' | 'authenticate' | 'describe' | 'read' | 'decode' | 'fit'
+    /** Duration in milliseconds. */
     durationMs: number
   }[]
-  /** What the records have: as the format declares, or as the sample shows. */
+  /** Fields of the records, as the format declares them or as inferred from the sample. */
   fields: SourceField[]
-  /** The first records of the sample. Long values are cut; bytes that are no text are shown in base64. */
+  /** First records of the sample. Long values are truncated; non-text bytes are Base64-encoded. */
   rows: (Record<string, unknown>)[]
-  /** Of PostgreSQL, instead of `fields` and `rows`: the tables of the mappings. */
+  /** PostgreSQL: samples of the tables of the mappings, instead of `fields` and `rows`. */
   tables: SourceTable[]
-  /** Of PostgreSQL: tables that can be mapped; the first 1,000. */
+  /** PostgreSQL: tables that can be replicated, at most 1,000. */
   availableTables: {
+    /** PostgreSQL schema of the source table. */
     sourceSchemaName: string
+    /** Source table in PostgreSQL. */
     sourceTable: string
-    /** Columns; empty when the table has none. */
+    /** Primary key columns; empty if the table has no primary key. */
     primaryKey: string[]
   }[]
-  /** Of a pipe: what the sample does not have, or has otherwise than the columns and mappings need it. */
+  /** Differences between the sample and the columns and mappings of the pipe. Only with `pipeId`. */
   misfits: string[]
 }
 
 export type CheckDestinationParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 
+/** Destination to check. */
 export type DestinationCheckRequest = {
-  /** Database of the service. */
+  /** ClickHouse database. */
   database: string
-  /** Table of the service. Not for postgres, whose mappings name the tables. */
+  /** Destination table. Not for PostgreSQL, where `tableMappings` has the tables. */
   table?: string
-  /** Whether Penstock will create the table when it does not exist. */
+  /** Whether Penstock creates the table if it does not exist. */
   managedTable?: boolean
-  /** All columns of the table. Postgres pipes have none. */
+  /** Columns that the pipe writes. Not for PostgreSQL. */
   columns?: Column[]
 }
 
+/** Result of the check. */
 export type DestinationCheck = {
+  /** Whether the database exists. */
   databaseExists: boolean
+  /** Whether the table exists. */
   tableExists: boolean
-  /** The databases that the user of the service can see; the first 1,000. */
+  /** Databases that the ClickHouse user can see, at most 1,000. */
   databases: string[]
-  /** What a pipe with this destination would fail of. Empty: nothing was found. */
+  /** Errors that a pipe with this destination would have; an empty list if there are no errors. */
   errors: {
-    /** The field of the request, as a JSON pointer. */
+    /** JSON pointer to the field of the request. */
     pointer: string
     /** The error, and what to do. */
     detail: string
@@ -1544,14 +1774,14 @@ export type DestinationCheck = {
 }
 
 export type GetOrganizationPrometheusParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
 }
 
 export type GetServicePrometheusParams = {
-  /** The organization of the API key. */
+  /** Id of the organization of the API key. */
   organizationId: string
-  /** A service of the organization. */
+  /** Id of the service. */
   serviceId: string
 }
 

@@ -59,7 +59,7 @@ class Fault extends Error {
 }
 
 export function unavailable(cause?: unknown): Problem {
-  return new Problem('unavailable', 'the database cannot be used right now; try again in a second', {
+  return new Problem('unavailable', 'the database is not available; try again in a second', {
     headers: { 'retry-after': '1' },
     cause,
   })

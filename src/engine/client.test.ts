@@ -232,7 +232,7 @@ describe('the client of an engine', () => {
       client.send(insertText, [Buffer.from('{"id": "canary-value"}\n')]),
     )
     assert.equal(kind, 'data')
-    assert.equal(message, `the engine at 127.0.0.1:${engine.port} does not take some of the rows (its error 27)`)
+    assert.equal(message, `the engine at 127.0.0.1:${engine.port} rejects some of the rows (its error 27)`)
     assert.match(detail, /^Code: 27\. DB::Exception: .*canary-value/)
     const long = await serve((request, response) => {
       request.resume().on('end', () => response.writeHead(500).end(`Code: 62. ${'x'.repeat(100_000)}`))

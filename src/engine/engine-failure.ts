@@ -23,7 +23,7 @@ const codesOfFiles = [74, 75, 76, 481]
 const unwritableFolder: Meaning =
   'may not write to its own data folder; give the user that the engine runs as the right to write there'
 
-const rejectedRows: Meaning = 'does not take some of the rows'
+const rejectedRows: Meaning = 'rejects some of the rows'
 
 export interface EngineFailureParts {
   /** 0 when unknown. */

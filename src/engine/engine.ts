@@ -26,7 +26,7 @@ export interface EngineTable {
   }
 }
 
-/** Pipe settings that are passed to ClickHouse (docs/pipes.md), by their names in a pipe. */
+/** Pipe settings that are passed to ClickHouse (docs/reference/pipe-fields.md), by their names in a pipe. */
 export interface PipeEngineSettings {
   engine_max_threads: number
   engine_max_insert_threads: number

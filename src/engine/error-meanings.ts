@@ -14,7 +14,7 @@ const noDatabase: Meaning = 'has no such database; create it'
 const noColumn: Meaning =
   'does not find a column that the pipe names; compare the columns of the pipe with those of the table'
 const notUnderstood: Meaning =
-  'does not understand what the pipe asks for; check the types, the keys and the engine of the table against its version'
+  'does not support a statement of the pipe; check the types, the keys and the engine of the table against its version'
 const notAllowed: Meaning = 'does not allow what the pipe needs; check its settings and the profile of the user'
 
 /** Only the user can fix these. */
@@ -37,7 +37,7 @@ const noSpace: Meaning = 'has no space left on its disk'
 const tooManyParts: Meaning = 'has too many parts in the table and waits for its merges'
 const readOnlyTable: Meaning = 'has made the table read-only for now'
 const noReplicas: Meaning = 'does not reach its other replicas or its keeper'
-export const brokenOff: Meaning = 'broke off what it was doing'
+export const brokenOff: Meaning = 'canceled the operation'
 
 /** Try again later. */
 export const passingCodes = new Map<number, Meaning>([
@@ -60,7 +60,7 @@ export const passingCodes = new Map<number, Meaning>([
 const rowCodes = new Map<number, Meaning>([
   ...meaning('cannot parse a value', '6 26 27 38 41 72 117 130 376 441 467 675 676 691'),
   ...meaning('cannot convert a value to the type of its column', '53 70'),
-  ...meaning('does not take NULL in a column that is not Nullable', '349'),
+  ...meaning('rejects NULL in a column that is not Nullable', '349'),
   ...meaning('finds a value out of the range of its type or function', '69 153 321 407'),
   ...meaning('has a limit on the size or the depth of a value', '128 131 306'),
   ...meaning('runs throwIf, which fails on purpose', '395'),

@@ -89,7 +89,7 @@ export function makeAdmission(
     if (!key.addressAllowed) {
       throw new Problem(
         'address_not_allowed',
-        `the key may not be used from ${address}; its IP access list does not have it`,
+        `the key may not be used from ${address}: the address is not in its IP access list`,
       )
     }
 

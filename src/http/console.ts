@@ -65,10 +65,10 @@ export function serveConsoleActions(
       const problems = shapeProblems(action.body, body)
       if (problems.length > 0) throw invalidBody(problems)
     } else if (body !== undefined && action.method !== 'GET') {
-      throw new Problem('invalid_request', 'this takes no body; send none')
+      throw new Problem('invalid_request', 'the request must not have a body')
     }
     if (Object.keys(request.query as object).length > 0) {
-      throw new Problem('invalid_query', 'this takes no query parameters; send none')
+      throw new Problem('invalid_query', 'the request must not have query parameters')
     }
     const address = plainAddress(request)
     const deviceToken = guard.readDeviceToken(request.headers)

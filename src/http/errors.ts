@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { type FieldProblem, Problem, problems } from '../lib/problem.ts'
 import { limits } from './request.ts'
 
-/** The CODE of the error body, by status (docs/contract.md, section 1). */
+/** The CODE of the error body, by status (docs/reference/http.md#status-codes). */
 const codes: Record<number, string> = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHORIZED',
@@ -60,7 +60,7 @@ function pointer({ path }: FieldProblem): string {
 }
 
 function internalProblem(requestId: string, cause: unknown): Problem {
-  return new Problem('internal', `something went wrong on our side; the log has it under request ${requestId}`, {
+  return new Problem('internal', `internal error; the log has the details under request ${requestId}`, {
     cause,
   })
 }
@@ -81,7 +81,7 @@ export function problemOf(error: unknown, request: FastifyRequest): Problem {
       return new Problem('invalid_request', 'the path has a percent-encoding that does not decode')
     case 'FST_ERR_ASYNC_CONSTRAINT':
     case 'ECONNRESET':
-      return new Problem('invalid_request', 'the request was broken off')
+      return new Problem('invalid_request', 'the request was interrupted')
     default:
       return internalProblem(request.penstock.requestId, error)
   }

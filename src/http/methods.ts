@@ -60,7 +60,7 @@ function noteMethods({ paths }: FastifyInstance, url: string, offered: string[])
 
 function notOffered(method: string, offered: string[]): Problem {
   const list = offered.join(', ')
-  return new Problem('method_not_allowed', `${method} is not offered here; offered: ${list}`, {
+  return new Problem('method_not_allowed', `${method} is not allowed here; allowed: ${list}`, {
     headers: { allow: list },
   })
 }

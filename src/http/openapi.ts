@@ -44,17 +44,17 @@ const alike: ProblemCode[] = [
 const exampleRequestId = '5d1c2a3e-7f64-4b0a-9c1e-2f8b7d6a5e43'
 
 const statusNames: Record<number, string> = {
-  400: 'The request is wrong; the sentence says what to change.',
-  401: 'The credentials are missing or wrong.',
-  403: 'The key may not do this.',
-  404: 'There is no such resource in the organization of the key.',
-  409: 'The request clashes with the present state.',
+  400: 'The request is invalid. The error names the field and the correction.',
+  401: 'The credentials are missing or invalid.',
+  403: 'The API key is not allowed to do this.',
+  404: 'The resource does not exist in the organization of the API key.',
+  409: 'The request conflicts with the current state.',
   412: 'The resource has changed since it was read.',
-  413: 'The body is too large.',
-  415: 'The body is not JSON.',
+  413: 'The request body is too large.',
+  415: 'The request body is not JSON.',
   429: 'Too many requests.',
-  500: 'A defect on our side.',
-  503: 'The database is away, too much is under way, or Penstock is shutting down.',
+  500: 'Internal error of Penstock.',
+  503: 'Temporarily unavailable: the database is unreachable, Penstock is overloaded, or Penstock is shutting down.',
 }
 
 /** The problems that an operation can return. */
@@ -72,10 +72,14 @@ export function openApiDocument(operations: AnyOperation[]): Json {
   const schemas: Json = {
     Error: {
       type: 'object',
+      description: 'Error response.',
       required: ['error', 'status'],
       properties: {
-        error: { type: 'string', description: 'A code in capitals, a colon, and a sentence that says what to do.' },
-        status: { type: 'integer', description: 'The HTTP status code.' },
+        error: {
+          type: 'string',
+          description: 'An error code in capital letters, a colon, and a sentence with the error and what to do.',
+        },
+        status: { type: 'integer', description: 'HTTP status code.' },
       },
       additionalProperties: false,
     },
@@ -92,14 +96,14 @@ export function openApiDocument(operations: AnyOperation[]): Json {
     info: {
       title: 'Penstock',
       version: '1.0',
-      summary: 'The management API of a self-hosted Penstock.',
+      summary: 'REST API of a self-hosted Penstock.',
       description:
-        'Manage an organization: its members and API keys, its database services and the private endpoints to them, and ' +
-        'the data pipes that feed them. Every answer is an envelope ' +
-        '`{requestId, result, status}`; every error is `{error, status}`, or RFC 9457 with `Accept: application/problem+json`.',
+        'Manages organizations, members, API keys, ClickHouse services, private endpoints and data pipes. A successful ' +
+        'response is `{requestId, result, status}`; the response to a DELETE has no `result`. An error response is ' +
+        '`{error, status}`, or RFC 9457 problem details with `Accept: application/problem+json`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'The Penstock that serves this document.' }],
+    servers: [{ url: '/', description: 'The Penstock server that returned this document.' }],
     security: [{ apiKey: [] }],
     tags: Object.entries(tags)
       .filter(([name]) => used.has(name as AnyOperation['tag']))
@@ -111,8 +115,8 @@ export function openApiDocument(operations: AnyOperation[]): Json {
           type: 'http',
           scheme: 'basic',
           description:
-            'The id of an API key as user name, its secret as password. `penstock init` prints the first admin key; the try-it mode ' +
-            '(`npm start`) writes the keys of its sample organization to `data/sample.env`.',
+            'Key id of an API key as user name, key secret as password. `penstock init` prints the first admin key. The ' +
+            'try-it mode (`npm start`) writes the keys of its sample organization to `data/sample.env`.',
         },
       },
       schemas,
@@ -133,7 +137,7 @@ function describe(operation: AnyOperation, schemas: Json): Json {
   if (isWrite(operation)) parameters.push(idempotencyParameter)
 
   const description = operation.echo
-    ? `${operation.description}\n\nFields of the resource that cannot be changed may be sent back with their present value.`
+    ? `${operation.description}\n\nRead-only fields may be sent with their current values.`
     : operation.description
   return {
     operationId: operation.id,
@@ -157,7 +161,8 @@ const ifMatchParameter: Json = {
   name: 'If-Match',
   in: 'header',
   required: false,
-  description: 'The `ETag` that was read: change only if nobody else has changed the resource since.',
+  description:
+    '`ETag` of the version that was read. The change is applied only if the resource still has this version.',
   schema: { type: 'string', pattern: ifMatchHeader.source },
   example: '"3.1"',
 }
@@ -167,7 +172,8 @@ const idempotencyParameter: Json = {
   in: 'header',
   required: false,
   description:
-    'Makes a retry safe: the same request with the same key is applied once within 24 hours, and gets the same answer.',
+    'Makes a retry safe: within 24 hours, a repeated request with the same key is applied once and gets the same ' +
+    'response.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: idempotencyKey.source },
   example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
 }
@@ -181,7 +187,10 @@ function requestBody(operation: AnyOperation, schemas: Json): Json {
 }
 
 const requestIdHeader = {
-  'X-Request-Id': { description: 'The id of the request.', schema: { type: 'string', format: 'uuid' } },
+  'X-Request-Id': {
+    description: 'Id of the request, for the log and for support.',
+    schema: { type: 'string', format: 'uuid' },
+  },
 }
 
 function success(operation: AnyOperation, schemas: Json): Json {
@@ -190,26 +199,36 @@ function success(operation: AnyOperation, schemas: Json): Json {
     type: 'object',
     required: ['requestId', ...(isDelete ? [] : ['result']), 'status'],
     properties: {
-      requestId: { type: 'string', format: 'uuid', description: 'Unique per request.' },
+      requestId: { type: 'string', format: 'uuid', description: 'Id of the request, the same as in `X-Request-Id`.' },
       ...(isDelete ? {} : { result: hoist(operation.result, schemas) }),
-      status: { type: 'integer', const: 200, description: 'The HTTP status code.' },
+      status: { type: 'integer', const: 200, description: 'HTTP status code.' },
     },
     additionalProperties: false,
   }
   const value = { requestId: exampleRequestId, ...(isDelete ? {} : { result: operation.example.result }), status: 200 }
   const text = { schema: { type: 'string' }, example: operation.example.result }
   return {
-    description: 'Done.',
+    description: 'Success.',
     headers: {
       ...requestIdHeader,
       ...(hasEtag(operation)
-        ? { ETag: { description: 'The version of the resource, for `If-Match`.', schema: { type: 'string' } } }
+        ? {
+            ETag: {
+              description: 'Version of the resource. Send it as `If-Match` with a change.',
+              schema: { type: 'string' },
+            },
+          }
         : {}),
       ...(isPaged(operation)
-        ? { Link: { description: 'The next page, when there is one: `rel="next"`.', schema: { type: 'string' } } }
+        ? {
+            Link: {
+              description: 'URL of the next page with `rel="next"`. Absent on the last page.',
+              schema: { type: 'string' },
+            },
+          }
         : {}),
       ...(operation.problems.includes('unusual_endpoint_id')
-        ? { Warning: { description: 'What is unusual about the request.', schema: { type: 'string' } } }
+        ? { Warning: { description: 'A warning about the id of the private endpoint.', schema: { type: 'string' } } }
         : {}),
     },
     content: operation.textType
@@ -271,23 +290,24 @@ function exampleOf(code: ProblemCode, operation: AnyOperation | undefined): Prob
 
 const problemSchema = {
   type: 'object',
-  description: 'RFC 9457, for clients that send `Accept: application/problem+json`.',
+  description: 'Error as RFC 9457 problem details, for clients that send `Accept: application/problem+json`.',
   required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'errors'],
   properties: {
-    type: { type: 'string', description: 'A page that explains the problem.' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
+    type: { type: 'string', description: 'Path of a page that explains the problem.' },
+    title: { type: 'string', description: 'Short description of the problem, the same for each `code`.' },
+    status: { type: 'integer', description: 'HTTP status code.' },
     detail: { type: 'string', description: 'The error in this request, and what to do.' },
-    instance: { type: 'string', description: 'The id of the request.' },
-    code: { type: 'string', enum: Object.keys(problems) },
+    instance: { type: 'string', description: 'Id of the request, for the log and for support.' },
+    code: { type: 'string', description: 'Stable code of the problem.', enum: Object.keys(problems) },
     errors: {
       type: 'array',
+      description: 'Invalid fields of the request; empty if the problem is not about a field.',
       items: {
         type: 'object',
         required: ['pointer', 'detail'],
         properties: {
-          pointer: { type: 'string', description: 'JSON pointer to the field.' },
-          detail: { type: 'string' },
+          pointer: { type: 'string', description: 'JSON pointer to the invalid field.' },
+          detail: { type: 'string', description: 'The error of the field, and what to do.' },
         },
         additionalProperties: false,
       },

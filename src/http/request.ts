@@ -90,7 +90,7 @@ export const ifMatchHeader = /^(?:\*|(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*)
 export function parseIfMatch(header: string): string[] {
   const text = header.trim()
   if (!ifMatchHeader.test(text)) {
-    throw new Problem('invalid_header', 'If-Match must be * or entity tags in quotes, as the ETag header gave them')
+    throw new Problem('invalid_header', 'If-Match must be * or entity tags in quotes, as in the ETag header')
   }
   if (text === '*') return ['*']
   return [...text.matchAll(/(W\/)?("[^"]*")/g)].filter((match) => !match[1]).map((match) => match[2]!)

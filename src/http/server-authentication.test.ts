@@ -122,7 +122,10 @@ onBothDatabases('the server', (app) => {
       ] as const) {
         const { status, body } = await send(address)
         assert.equal(status, 403, address)
-        assert.equal(body.error, `FORBIDDEN: the key may not be used from ${told}; its IP access list does not have it`)
+        assert.equal(
+          body.error,
+          `FORBIDDEN: the key may not be used from ${told}: the address is not in its IP access list`,
+        )
       }
     })
 

@@ -108,7 +108,7 @@ onBothDatabases('the server', (app) => {
       await app().request('POST', endpointPath(), { body: { id: 'vpce-00000002' } })
       const { status, body } = await app().request('DELETE', endpoint('vpce-00000002'), { body: { force: true } })
       assert.equal(status, 400)
-      assert.equal(body.error, 'BAD_REQUEST: Delete private endpoint takes no body; send none')
+      assert.equal(body.error, 'BAD_REQUEST: Delete private endpoint must not have a body')
     })
 
     it('refuses If-Match where there is no version to compare it with', async () => {

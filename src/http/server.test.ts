@@ -72,7 +72,7 @@ onBothDatabases('the server', (app) => {
         assert.match(String(rich.headers['content-type']), /^application\/problem\+json/)
         assert.deepEqual(rich.body, {
           type: '/problems/invalid_body',
-          title: 'The body is invalid',
+          title: 'The request body is invalid',
           status: 400,
           detail: plain.body.error.replace('BAD_REQUEST: ', ''),
           instance: `urn:uuid:${rich.headers['x-request-id']}`,
@@ -138,7 +138,7 @@ onBothDatabases('the server', (app) => {
       const requestId = headers['x-request-id']
       assert.equal(status, 500)
       assert.deepEqual(body, {
-        error: `INTERNAL: something went wrong on our side; the log has it under request ${requestId}`,
+        error: `INTERNAL: internal error; the log has the details under request ${requestId}`,
         status: 500,
       })
       const logged = app()
@@ -166,7 +166,7 @@ onBothDatabases('the server', (app) => {
         for (const key of [app().admin, null]) {
           const { status, body } = await app().request(method, url, { key })
           assert.equal(status, 404, url)
-          assert.equal(body.error, `NOT_FOUND: there is nothing at ${method} ${url}; GET /v1 describes what there is`)
+          assert.equal(body.error, `NOT_FOUND: there is no operation ${method} ${url}; GET /v1 lists all operations`)
         }
       }
     })
@@ -192,7 +192,7 @@ onBothDatabases('the server', (app) => {
       }
       const { body } = await app().request('PUT', memberPath(), { headers: problemJson })
       assert.equal(body.code, 'method_not_allowed')
-      assert.equal(body.detail, 'PUT is not offered here; offered: GET, PATCH, DELETE')
+      assert.equal(body.detail, 'PUT is not allowed here; allowed: GET, PATCH, DELETE')
     })
 
     it('answers 405 also for rare methods', async () => {

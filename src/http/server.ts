@@ -170,7 +170,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       reply,
       new Problem(
         'route_not_found',
-        `there is nothing at ${request.method} ${pathOf(request)}; GET /v1 describes what there is`,
+        `there is no operation ${request.method} ${pathOf(request)}; GET /v1 lists all operations`,
       ),
     ),
   )
@@ -216,7 +216,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       admitted.body = body
       admitted.echoes = await checkBody(operation, caller!, params, body)
     } else if (body !== undefined && operation.method !== 'GET') {
-      throw new Problem('invalid_request', `${operation.summary} takes no body; send none`)
+      throw new Problem('invalid_request', `${operation.summary} must not have a body`)
     }
     const ifMatch = request.headers['if-match']
     if (ifMatch !== undefined && operation.method !== 'GET') {

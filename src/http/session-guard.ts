@@ -75,7 +75,7 @@ export class SessionGuard {
     if (sent.length === token.length && timingSafeEqual(sent, token)) return
     throw new Problem(
       'csrf_token_mismatch',
-      'the header x-csrf-token is not the token of this session; load the page again',
+      'the header x-csrf-token is not the token of this session; reload the page',
     )
   }
 }
@@ -83,6 +83,6 @@ export class SessionGuard {
 function crossOrigin(): Problem {
   return new Problem(
     'cross_origin',
-    'a request with a session must come from a page of this Penstock, and the headers Origin and Sec-Fetch-Site do not say so; PENSTOCK_PUBLIC_URL must be the address in the browser',
+    'the request has a session, but its headers Origin and Sec-Fetch-Site are not those of this Penstock; PENSTOCK_PUBLIC_URL must be the address in the browser',
   )
 }

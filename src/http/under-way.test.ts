@@ -46,7 +46,7 @@ describe('requests beyond the limit', () => {
       while (refused.status === 200 && performance.now() < endsAtMs) refused = await look()
       assert.equal(refused.status, 503)
       const { error } = (await refused.json()) as { error: string }
-      assert.equal(error, 'UNAVAILABLE: too many requests are under way; try again in a second')
+      assert.equal(error, 'UNAVAILABLE: too many concurrent requests; try again in a second')
       assert.equal(refused.headers.get('retry-after'), '1')
       assert.equal((await fetch(`${origin}/health`)).status, 200)
       const refusedAgain = `GET ${path} HTTP/1.1\r\n${start.join('\r\n')}\r\n\r\n`

@@ -45,7 +45,7 @@ export class RequestsUnderWay {
       )
       await this.#refused.turn()
       if (socket.destroyed) return false
-      throw new Problem('unavailable', 'too many requests are under way; try again in a second', {
+      throw new Problem('unavailable', 'too many concurrent requests; try again in a second', {
         headers: { 'retry-after': String(retryAfterSeconds) },
         isOverload: true,
       })

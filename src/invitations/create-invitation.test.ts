@@ -199,7 +199,7 @@ onBothDatabases('createInvitation', (app) => {
       assert.equal(status, 409)
       assert.equal(
         body.error,
-        `CONFLICT: noor@northwind.example has been invited already, until ${first.expireAt}; ` +
+        `CONFLICT: noor@northwind.example is already invited, until ${first.expireAt}; ` +
           `to send a new link, delete invitation ${first.id} first`,
       )
       const rich = await create({ email: 'noor@northwind.example', role: 'admin' }, { headers: problemJson })

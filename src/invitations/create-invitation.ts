@@ -23,8 +23,9 @@ export const createInvitation = operation({
   tag: 'User management',
   summary: 'Create invitation',
   description:
-    `Invites a person to the organization. Send the \`link\` of the answer to them yourself: it is good for ${invitationDays} days ` +
-    'and for one person, and it is shown only once. An expired invitation of the same person is replaced.',
+    'Creates an invitation to the organization. Penstock sends no email: send the `link` of the response to the ' +
+    `person. The link is valid for ${invitationDays} days, can be used once, and is returned only in this response. ` +
+    'An expired invitation for the same email address is replaced.',
   access: 'admin',
   activity: 'invitation_created',
   params: Type.Object(OrganizationPath),
@@ -50,7 +51,7 @@ export const createInvitation = operation({
     if (earlier && now < earlier.expireAt) {
       throw new Problem(
         'invitation_exists',
-        `${email} has been invited already, until ${earlier.expireAt}; to send a new link, delete invitation ${earlier.id} first`,
+        `${email} is already invited, until ${earlier.expireAt}; to send a new link, delete invitation ${earlier.id} first`,
       )
     }
     if (earlier) await removeInvitation(sql, organizationId, earlier.id)

@@ -8,14 +8,14 @@ export const deleteInvitation = operation({
   path: '/v1/organizations/{organizationId}/invitations/{invitationId}',
   tag: 'User management',
   summary: 'Delete invitation',
-  description: 'Takes the invitation back: its link is refused from now on.',
+  description: 'Deletes the invitation. Its link is no longer valid.',
   access: 'admin',
   activity: 'invitation_deleted',
   versioned: true,
   params: InvitationPath,
   result: NoResult,
   problems: [],
-  example: { summary: 'Take an invitation back', result: null },
+  example: { summary: 'Delete an invitation', result: null },
   async run({ sql, requireVersion, record }, { params }) {
     const { organizationId, invitationId: id } = params
     const { invitation, version } = await loadInvitation(sql, organizationId, id)

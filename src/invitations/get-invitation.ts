@@ -8,7 +8,7 @@ export const getInvitation = operation({
   path: '/v1/organizations/{organizationId}/invitations/{invitationId}',
   tag: 'User management',
   summary: 'Get invitation',
-  description: 'The invitation without its link, expired or not.',
+  description: 'Returns the invitation without its link, also if it has expired.',
   access: 'developer',
   versioned: true,
   params: InvitationPath,

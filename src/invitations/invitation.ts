@@ -13,17 +13,21 @@ const tokenPrefix = 'inv_'
 /** 43 base62 characters hold 256 random bits. */
 const tokenLength = 43
 
-export const InvitationPath = Type.Object({ ...OrganizationPath, invitationId: idParameter('The invitation.') })
+export const InvitationPath = Type.Object({ ...OrganizationPath, invitationId: idParameter('Id of the invitation.') })
 
 const invitationFields = {
-  id: Type.String({ format: 'uuid' }),
-  email: Type.String({ format: 'email', description: 'Who is invited; in lower case.' }),
+  id: Type.String({ format: 'uuid', description: 'Id of the invitation.' }),
+  email: Type.String({ format: 'email', description: 'Email address of the invited person, in lower case.' }),
   role: MemberRole,
-  createdAt: Type.String({ format: 'date-time' }),
-  expireAt: Type.String({ format: 'date-time', description: 'From then on the link is refused.' }),
+  createdAt: Type.String({ format: 'date-time', description: 'When the invitation was created.' }),
+  expireAt: Type.String({ format: 'date-time', description: 'When the link expires.' }),
 }
 
-export const Invitation = Type.Object(invitationFields, { $id: 'Invitation', additionalProperties: false })
+export const Invitation = Type.Object(invitationFields, {
+  $id: 'Invitation',
+  description: 'Invitation to an organization.',
+  additionalProperties: false,
+})
 export type Invitation = Static<typeof Invitation>
 
 /** The only response that has the link. */
@@ -32,15 +36,19 @@ export const InvitationWithLink = Type.Object(
     ...invitationFields,
     link: Type.String({
       description:
-        'Where the invitation is accepted; send it to the person. Whoever has it can join: it is shown only in this answer.',
+        'URL to accept the invitation. Send it to the invited person. Anyone with the link can join. It is returned only ' +
+        'in this response.',
     }),
   },
-  { $id: 'InvitationWithLink', additionalProperties: false },
+  { $id: 'InvitationWithLink', description: 'New invitation with its link.', additionalProperties: false },
 )
 
 export const InvitationCreate = Type.Object(
-  { email: Type.String({ format: 'email', maxLength: 254, description: 'Who is invited.' }), role: MemberRole },
-  { $id: 'InvitationCreate', additionalProperties: false },
+  {
+    email: Type.String({ format: 'email', maxLength: 254, description: 'Email address of the person to invite.' }),
+    role: MemberRole,
+  },
+  { $id: 'InvitationCreate', description: 'Invitation to create.', additionalProperties: false },
 )
 
 export const invitationExample: Invitation = {

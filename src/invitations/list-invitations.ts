@@ -12,12 +12,12 @@ export const listInvitations = operation({
   tag: 'User management',
   summary: 'List invitations',
   description:
-    'The invitations that have neither been accepted nor deleted, the newest first. Expired ones are included: see ' +
-    '`expireAt`. Links are not shown.',
+    'Returns the invitations that were neither accepted nor deleted, newest first. The list includes expired ' +
+    'invitations and does not include links.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: PageQuery,
-  result: Type.Array(Invitation),
+  result: Type.Array(Invitation, { description: 'Invitations, newest first.' }),
   problems: [],
   example: { summary: 'One invitation', result: [invitationExample] },
   async run({ sql }, { params, query }) {

@@ -108,7 +108,7 @@ export async function loadValidInvitation(
   if (found && now < found.invitation.expireAt) return found
   throw new Problem(
     'invitation_not_valid',
-    'this invitation was accepted or withdrawn, or has expired; ask whoever invited you for a new one',
+    'this invitation was accepted or deleted, or has expired; ask the person who invited you for a new one',
   )
 }
 

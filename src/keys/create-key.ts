@@ -14,8 +14,8 @@ export const createKey = operation({
   tag: 'OpenAPI',
   summary: 'Create API key',
   description:
-    'Makes a key with one role. The secret is in this answer and in no other: only a hash of it is stored. ' +
-    'A lost secret is replaced by rotating the key.',
+    'Creates an API key with one role. The secret is returned only in this response; Penstock stores a hash of it. To ' +
+    'replace a lost secret, rotate the key.',
   access: 'admin',
   activity: 'key_created',
   params: Type.Object(OrganizationPath),
@@ -23,7 +23,7 @@ export const createKey = operation({
   result: KeyWithSecret,
   problems: [],
   example: {
-    summary: 'A key that reads, from the build servers',
+    summary: 'A read-only key for the build servers',
     body: {
       name: keyExample.name,
       roles: keyExample.roles,

@@ -8,7 +8,7 @@ export const deleteKey = operation({
   path: '/v1/organizations/{organizationId}/keys/{keyId}',
   tag: 'OpenAPI',
   summary: 'Delete API key',
-  description: 'The key is refused from the next request on. A key cannot delete itself.',
+  description: 'Deletes the API key. Requests with it are rejected from then on. A key cannot delete itself.',
   access: 'admin',
   activity: 'key_deleted',
   versioned: true,

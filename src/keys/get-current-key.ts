@@ -11,7 +11,7 @@ export const getCurrentKey = operation({
   path: '/v1/organizations/{organizationId}/keys/current',
   tag: 'OpenAPI',
   summary: 'Get the API key in use',
-  description: 'The key that this very request is made with: its role, its expiry and where it may be used from.',
+  description: 'Returns the API key that authenticates this request: its role, expiry and IP access list.',
   access: 'developer',
   versioned: true,
   params: Type.Object(OrganizationPath),

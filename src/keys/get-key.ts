@@ -9,7 +9,8 @@ export const getKey = operation({
   tag: 'OpenAPI',
   summary: 'Get API key',
   description:
-    'The key without its secret. The `ETag` of the answer can be sent as `If-Match` with a change; using a key is not one.',
+    'Returns the API key without its secret. Send the `ETag` as `If-Match` with a change. The `ETag` does not change ' +
+    'when the key is used.',
   access: 'developer',
   versioned: true,
   params: KeyPath,

@@ -21,47 +21,48 @@ const checksumLength = 6
 export const KeyPath = Type.Object({
   ...OrganizationPath,
   keyId: idParameter(
-    'The `id` of the key, a uuid. Not the `keyId` of its result, which is the user name that it signs in with.',
+    '`id` of the API key, a UUID. This is not its `keyId`, which is the user name for authentication.',
   ),
 })
 
-const KeyState = Type.Enum(['enabled', 'disabled'], { description: 'A disabled key is refused.' })
-const KeyRoles = Type.Array(MemberRole, { minItems: 1, maxItems: 1, description: 'Exactly one role.' })
-const KeyName = { description: 'Name of the key, to distinguish keys.' }
+const KeyState = Type.Enum(['enabled', 'disabled'], { description: 'Requests with a `disabled` key are rejected.' })
+const KeyRoles = Type.Array(MemberRole, { minItems: 1, maxItems: 1, description: 'Role of the key: exactly one.' })
+const KeyName = { description: 'Display name of the key.' }
 const NewKeyName = Type.String({ ...KeyName, minLength: 1, maxLength: 255 })
 const timestamp = (description: string) => nullable(Type.String({ format: 'date-time', description }))
 const NewExpiry = nullable(
   Type.String({
     format: 'date-time',
     maxLength: 64,
-    description: 'The key is refused from then on; `null` means never.',
+    description: 'When the key expires; `null`: never.',
   }),
 )
 
 const NewIpAccessList = ipAccessListOf({
-  description: 'Where the key may be used from; an empty list means everywhere. Each source once.',
+  description: 'Addresses that may use the key; an empty list allows all. A source must not be repeated.',
 })
 
 export const Key = Type.Object(
   {
-    id: Type.String({ format: 'uuid', description: 'What paths name the key by.' }),
+    id: Type.String({ format: 'uuid', description: 'Id of the key in paths.' }),
     keyId: Type.String({
       description:
-        'The user name that the key signs in with: 20 characters. Not the `{keyId}` of paths, which is `id`.',
+        'Key id: the user name for authentication, 20 letters and digits. The parameter `{keyId}` in paths is `id`, not ' +
+        'this value.',
     }),
     name: Type.String(KeyName),
-    roles: Type.Array(MemberRole),
+    roles: Type.Array(MemberRole, { description: 'Role of the key: exactly one.' }),
     state: KeyState,
-    expireAt: timestamp('The key is refused from then on; `null` means never.'),
-    ipAccessList: Type.Array(IpAccess, { description: 'Where the key may be used from; empty means everywhere.' }),
-    createdAt: Type.String({ format: 'date-time' }),
-    usedAt: timestamp('When the key was last used, to the minute; `null` means never.'),
-    keySuffix: Type.String({ description: 'The last four characters of the secret.' }),
+    expireAt: timestamp('When the key expires; `null`: never.'),
+    ipAccessList: Type.Array(IpAccess, { description: 'Addresses that may use the key; an empty list allows all.' }),
+    createdAt: Type.String({ format: 'date-time', description: 'When the key was created.' }),
+    usedAt: timestamp('When the key was last used, to the minute; `null`: never.'),
+    keySuffix: Type.String({ description: 'Last four characters of the secret.' }),
     previousSecretValidUntil: timestamp(
-      'Until when the secret from before the last rotation is good, or was; `null` when it ended with the rotation.',
+      'When the secret from before the last rotation expires or expired; `null` if it expired with the rotation.',
     ),
   },
-  { $id: 'Key', additionalProperties: false },
+  { $id: 'Key', description: 'API key without its secret.', additionalProperties: false },
 )
 export type Key = Static<typeof Key>
 
@@ -73,7 +74,7 @@ export const KeyCreate = Type.Object(
     expireAt: Type.Optional(NewExpiry),
     ipAccessList: Type.Optional(NewIpAccessList),
   },
-  { $id: 'KeyCreate', additionalProperties: false },
+  { $id: 'KeyCreate', description: 'API key to create.', additionalProperties: false },
 )
 
 export const KeyPatch = Type.Object(
@@ -89,22 +90,24 @@ export const KeyPatch = Type.Object(
         Type.String({
           format: 'date-time',
           maxLength: 64,
-          description: 'Ignored: it changes automatically with every use.',
+          description: 'Ignored: Penstock sets it when the key is used.',
         }),
       ),
     ),
   },
-  { $id: 'KeyPatch', additionalProperties: false },
+  { $id: 'KeyPatch', description: 'Changes to an API key.', additionalProperties: false },
 )
 
 /** The only response that has the secret. */
 export const KeyWithSecret = Type.Object(
   {
     key: Key,
-    keyId: Type.String({ description: 'The user name to sign in with.' }),
-    keySecret: Type.String({ description: 'The password to sign in with. Shown only in this answer: keep it now.' }),
+    keyId: Type.String({ description: 'Key id: the user name for authentication.' }),
+    keySecret: Type.String({
+      description: 'Key secret: the password for authentication. Store it now: it is returned only in this response.',
+    }),
   },
-  { $id: 'KeyWithSecret', additionalProperties: false },
+  { $id: 'KeyWithSecret', description: 'API key with its new secret.', additionalProperties: false },
 )
 
 export const keyExample: Key = {

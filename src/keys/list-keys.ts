@@ -11,11 +11,11 @@ export const listKeys = operation({
   path: '/v1/organizations/{organizationId}/keys',
   tag: 'OpenAPI',
   summary: 'List API keys',
-  description: 'The API keys of the organization, the newest first. Secrets are not among what is shown.',
+  description: 'Returns the API keys of the organization without their secrets, newest first.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: PageQuery,
-  result: Type.Array(Key),
+  result: Type.Array(Key, { description: 'API keys, newest first.' }),
   problems: [],
   example: { summary: 'One key', result: [keyExample] },
   async run({ sql }, { params, query }) {

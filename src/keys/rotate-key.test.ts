@@ -191,7 +191,7 @@ onBothDatabases('rotateKey', (app) => {
         assert.equal(
           body.error,
           `BAD_REQUEST: graceSeconds must be at least 60, not ${graceSeconds}, for the key that the request is made with: ` +
-            'if the answer were lost, nobody would have its new secret, and the old one would no longer open it',
+            'if the response is lost, the new secret is lost too, and the key needs its previous secret',
         )
       }
       assert.equal((await get(adminId)).headers.etag, '"1"')

@@ -16,9 +16,9 @@ export const rotateKey = operation({
   tag: 'OpenAPI',
   summary: 'Rotate API key',
   description:
-    'Gives the key another secret; its key id stays. The secret that it had stays good for `graceSeconds`, so that ' +
-    'clients can be changed one after another; one from an earlier rotation ends at once. ' +
-    `A key may rotate itself; its old secret then stays good for at least ${minOwnGraceSeconds} seconds.`,
+    'Replaces the secret of the API key; its key id stays. The previous secret stays valid for `graceSeconds`, so ' +
+    'that clients can be changed one by one. A secret from an earlier rotation expires immediately. If a key rotates ' +
+    `itself, its previous secret stays valid for at least ${minOwnGraceSeconds} seconds.`,
   access: 'admin',
   activity: 'key_rotated',
   params: KeyPath,
@@ -29,17 +29,17 @@ export const rotateKey = operation({
           minimum: 0,
           maximum: 604_800,
           description:
-            'How long the present secret stays good: at most a week. With 0, as when it is left out, it ends now. For the ' +
-            `key that the request is made with it is at least ${minOwnGraceSeconds}, and ${defaultOwnGraceSeconds} when it is left out.`,
+            'Time in seconds for which the current secret stays valid. Default: 0, it expires immediately. For the key that ' +
+            `authenticates the request: at least ${minOwnGraceSeconds}, default ${defaultOwnGraceSeconds}.`,
         }),
       ),
     },
-    { $id: 'KeyRotation', additionalProperties: false },
+    { $id: 'KeyRotation', description: 'Options of the rotation.', additionalProperties: false },
   ),
   result: KeyWithSecret,
   problems: [],
   example: {
-    summary: 'Leave an hour to change the clients',
+    summary: 'Keep the previous secret valid for an hour',
     body: { graceSeconds: 3600 },
     result: {
       key: { ...keyExample, keySuffix: 'x4Tb', previousSecretValidUntil: '2026-11-02T17:40:09.120Z' },
@@ -55,7 +55,7 @@ export const rotateKey = operation({
     if (isOwn && graceSeconds < minOwnGraceSeconds) {
       const detail =
         `graceSeconds must be at least ${minOwnGraceSeconds}, not ${graceSeconds}, for the key that the request is made with: ` +
-        'if the answer were lost, nobody would have its new secret, and the old one would no longer open it'
+        'if the response is lost, the new secret is lost too, and the key needs its previous secret'
       throw invalidBody([{ path: 'graceSeconds', detail }])
     }
     const previousSecretValidUntil =

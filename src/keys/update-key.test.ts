@@ -142,11 +142,11 @@ onBothDatabases('updateKey', (app) => {
 
   describe('400', () => {
     const refused: [string, unknown, string][] = [
-      ['an empty object', {}, 'the body has nothing to update; send at least one field that may be changed'],
+      ['an empty object', {}, 'the body has nothing to update; send at least one field that can be updated'],
       [
         'the time of the last use alone',
         { usedAt: later },
-        'the body has nothing to update; send at least one field that may be changed',
+        'the body has nothing to update; send at least one field that can be updated',
       ],
       ['a name of null', { name: null }, 'name must be a string, not null'],
       ['an empty name', { name: '' }, 'name must have 1 to 255 characters, not 0'],

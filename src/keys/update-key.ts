@@ -14,10 +14,9 @@ export const updateKey = operation({
   tag: 'OpenAPI',
   summary: 'Update API key',
   description:
-    'Changes the fields that are sent and leaves the others as they are; `ipAccessList` is replaced as a whole, ' +
-    '`"expireAt": null` takes the expiry away, and one in the past ends the key at once. Changes hold from the next ' +
-    'request on. A key cannot shut itself out: it can neither disable, demote nor expire itself, nor exclude the address ' +
-    'that it is used from.',
+    'Changes the fields that are sent and keeps the others. `ipAccessList` replaces the complete list, and ' +
+    '`"expireAt": null` removes the expiry. A time in the past expires the key immediately. Changes take effect with ' +
+    'the next request. A key cannot disable, demote or expire itself, or exclude the address of the request.',
   access: 'admin',
   activity: 'key_updated',
   versioned: true,
@@ -30,7 +29,7 @@ export const updateKey = operation({
   result: Key,
   problems: ['nothing_to_update', 'own_key'],
   example: {
-    summary: 'Rename a key and let it be used from everywhere',
+    summary: 'Rename a key and allow all addresses',
     body: { name: 'deployments (eu)', ipAccessList: [] },
     result: { ...keyExample, name: 'deployments (eu)', ipAccessList: [] },
   },

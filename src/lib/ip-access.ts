@@ -6,12 +6,12 @@ import { type Static, Type } from './schema.ts'
 /** Maximum entries of a list. */
 export const maxIpAccessEntries = 100
 
-const source = { description: 'An IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`.' }
-const description = { description: 'What the address is.' }
+const source = { description: 'IPv4 or IPv6 address, or a range in CIDR notation such as `10.0.0.0/8`.' }
+const description = { description: 'Description of the address.' }
 
 export const IpAccess = Type.Object(
   { source: Type.String(source), description: Type.String(description) },
-  { $id: 'IpAccess', additionalProperties: false },
+  { $id: 'IpAccess', description: 'Entry of an IP access list.', additionalProperties: false },
 )
 export type IpAccess = Static<typeof IpAccess>
 

@@ -25,7 +25,7 @@ export function hasValue(patch: object): boolean {
 
 export function requireSomething(patch: object): void {
   if (hasValue(patch)) return
-  throw new Problem('nothing_to_update', 'the body has nothing to update; send at least one field that may be changed')
+  throw new Problem('nothing_to_update', 'the body has nothing to update; send at least one field that can be updated')
 }
 
 export interface Difference {

@@ -8,13 +8,18 @@ const defaultLimit = 100
 /** The query parameters of every list. */
 export const pageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, default: defaultLimit, description: 'Most items in the answer.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      default: defaultLimit,
+      description: 'Maximum number of items in the response.',
+    }),
   ),
   cursor: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 1024,
-      description: 'Where to go on: as the `Link` header of the page before gave it.',
+      description: 'Position of the page, from the `Link` header of the previous page.',
     }),
   ),
 }
@@ -80,6 +85,6 @@ function decodeCursor(text: string): After {
   } catch {
     // Reported below.
   }
-  const detail = 'cursor must be one that the Link header of a page gave'
+  const detail = 'cursor must be a value from the Link header of a page'
   throw new Problem('invalid_query', detail, { fields: [{ path: 'cursor', detail }] })
 }

@@ -88,7 +88,7 @@ async function runQueued<Value>({ standing, queueKey }: PasswordCaller, work: ()
     return await queues[standing].run(queueKey, work)
   } catch (error) {
     if (!(error instanceof QueueFull)) throw error
-    throw new Problem('unavailable', 'too many people are signing in right now; try again in a second', {
+    throw new Problem('unavailable', 'too many concurrent sign-ins; try again in a second', {
       headers: { 'retry-after': '1' },
       isOverload: true,
     })

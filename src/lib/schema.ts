@@ -49,9 +49,10 @@ export const Type = {
     ...keywords,
   }),
   /** One of several schemas; almost always a value or null. */
-  Union: <Branches extends Schema[]>(branches: [...Branches]): Schema<Static<Branches[number]>> => ({
-    anyOf: branches,
-  }),
+  Union: <Branches extends Schema[]>(
+    branches: [...Branches],
+    keywords: Keywords = {},
+  ): Schema<Static<Branches[number]>> => ({ anyOf: branches, ...keywords }),
   /** Marks a field of an object that may be absent. */
   Optional: <Value>(schema: Schema<Value>): OptionalSchema<Value> => {
     const copy = { ...schema }
@@ -66,7 +67,9 @@ export const Type = {
   }),
 }
 
-/** A field that may be cleared. */
+/** A field that may be cleared. The description is that of the field, not of its value other than null. */
 export function nullable<S extends Schema>(schema: S) {
-  return Type.Union([schema, Type.Null()])
+  const { description, ...value } = schema
+  const branches: [S, Schema<null>] = [value as S, Type.Null()]
+  return Type.Union(branches, description === undefined ? {} : { description })
 }

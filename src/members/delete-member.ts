@@ -9,8 +9,8 @@ export const deleteMember = operation({
   tag: 'User management',
   summary: 'Remove organization member',
   description:
-    'Takes the member out of the organization; memberships in other organizations stay. API keys belong to the ' +
-    'organization and stay too. An organization always keeps at least one admin.',
+    'Removes the member from the organization. Memberships in other organizations and the API keys of the ' +
+    'organization stay. The last admin of an organization cannot be removed.',
   access: 'admin',
   activity: 'member_removed',
   versioned: true,

@@ -8,7 +8,7 @@ export const getMember = operation({
   path: '/v1/organizations/{organizationId}/members/{userId}',
   tag: 'User management',
   summary: 'Get organization member',
-  description: 'The member with the present role. The `ETag` of the answer can be sent as `If-Match` with a change.',
+  description: 'Returns the member with the current role. Send the `ETag` as `If-Match` with a change.',
   access: 'developer',
   versioned: true,
   params: MemberPath,

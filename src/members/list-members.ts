@@ -11,7 +11,7 @@ export const listMembers = operation({
   path: '/v1/organizations/{organizationId}/members',
   tag: 'User management',
   summary: 'List organization members',
-  description: 'The people of the organization with their roles, those who joined last first.',
+  description: 'Returns the members of the organization with their roles, newest first.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: Type.Object(
@@ -22,13 +22,13 @@ export const listMembers = operation({
           minLength: 1,
           maxLength: 200,
           description:
-            'Only members with this text in their name or email address. The letters A to Z match in either case.',
+            'Returns only members whose name or email address contains this text. The letters A to Z match in either case.',
         }),
       ),
     },
     { additionalProperties: false },
   ),
-  result: Type.Array(Member),
+  result: Type.Array(Member, { description: 'Members, newest first.' }),
   problems: [],
   example: { summary: 'One member', result: [memberExample] },
   async run({ sql }, { params, query }) {

@@ -2,27 +2,30 @@ import { type Static, Type } from '../lib/schema.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 
 export const MemberRole = Type.Enum(['admin', 'developer'], {
-  description: '`admin` may do everything; `developer` may read everything and change nothing.',
+  description: '`admin`: all operations. `developer`: read operations only.',
 })
 
 export const MemberPath = Type.Object({
   ...OrganizationPath,
-  userId: idParameter('The user; the same id in every organization the user belongs to.'),
+  userId: idParameter('Id of the user, the same in every organization.'),
 })
 
 export const Member = Type.Object(
   {
-    userId: Type.String({ format: 'uuid', description: 'The user; the same id in every organization.' }),
-    name: Type.String({ description: 'From the personal profile of the user.' }),
-    email: Type.String({ format: 'email', description: 'From the personal profile of the user.' }),
+    userId: Type.String({ format: 'uuid', description: 'Id of the user, the same in every organization.' }),
+    name: Type.String({ description: 'Name from the profile of the user.' }),
+    email: Type.String({ format: 'email', description: 'Email address from the profile of the user.' }),
     role: MemberRole,
     joinedAt: Type.String({ format: 'date-time', description: 'When the user joined the organization.' }),
   },
-  { $id: 'Member', additionalProperties: false },
+  { $id: 'Member', description: 'Member of an organization.', additionalProperties: false },
 )
 export type Member = Static<typeof Member>
 
-export const MemberPatch = Type.Object({ role: MemberRole }, { $id: 'MemberPatch', additionalProperties: false })
+export const MemberPatch = Type.Object(
+  { role: MemberRole },
+  { $id: 'MemberPatch', description: 'New role of a member.', additionalProperties: false },
+)
 
 export const memberExample: Member = {
   userId: '7c9e6679-7425-40de-944b-e07fc1f90ae7',

@@ -9,8 +9,8 @@ export const updateMember = operation({
   tag: 'User management',
   summary: 'Update organization member',
   description:
-    'Changes the role of a member. Setting the role that the member already has is fine and changes nothing. ' +
-    'An organization always keeps at least one admin.',
+    'Changes the role of a member. A request with the current role succeeds and changes nothing. The last admin of an ' +
+    'organization cannot be made a developer.',
   access: 'admin',
   activity: 'member_role_changed',
   versioned: true,

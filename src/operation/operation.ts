@@ -109,7 +109,7 @@ export interface Operation<
   body?: Body
   /**
    * For a PATCH: the resource as GET returns it. Read-only fields may be sent back with their current value, as declarative
-   * tools do (docs/http.md).
+   * tools do (docs/reference/api.md#read-only-fields).
    */
   echo?: {
     shape: ObjectSchema
@@ -169,12 +169,12 @@ export interface OperationAnswer {
 }
 
 export const tags = {
-  Organization: 'The organization and what has been done in it.',
-  'User management': 'People of an organization and their roles.',
-  Service: 'Database services and the private endpoints attached to them.',
-  OpenAPI: 'API keys: who may call these operations, from where and until when.',
-  'data pipes': 'Pipes that fill the tables of a service from Kafka, Kinesis, object storage and PostgreSQL.',
-  Prometheus: 'Prometheus metrics, read with the same keys.',
+  Organization: 'The organization and its activities (audit log).',
+  'User management': 'Members of an organization, their roles, and invitations.',
+  Service: 'ClickHouse services and the private endpoints attached to them.',
+  OpenAPI: 'API keys: roles, IP access lists, expiry and rotation.',
+  'data pipes': 'Pipes that load data from Kafka, Kinesis, object storage and PostgreSQL into the tables of a service.',
+  Prometheus: 'Prometheus metrics of an organization and of a service.',
 } as const
 
 export type Tag = keyof typeof tags

@@ -10,8 +10,8 @@ export const getOrganization = operation({
   tag: 'Organization',
   summary: 'Get organization',
   description:
-    'The organization with its private endpoints. The `ETag` of the answer can be sent as `If-Match` with a change; it is ' +
-    'that of the name, and stays when private endpoints come and go.',
+    'Returns the organization with its private endpoints. Send the `ETag` as `If-Match` with a change. The `ETag` ' +
+    'changes with the name, and not with the private endpoints.',
   access: 'developer',
   versioned: true,
   params: Type.Object(OrganizationPath),

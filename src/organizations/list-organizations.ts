@@ -10,12 +10,11 @@ export const listOrganizations = operation({
   path: '/v1/organizations',
   tag: 'Organization',
   summary: 'List organizations',
-  description:
-    'The organizations that the API key belongs to. A key belongs to one, so the list has one page and one item.',
+  description: 'Returns the organization of the API key. A key belongs to one organization, so the list has one item.',
   access: 'developer',
   params: Type.Object({}),
   query: PageQuery,
-  result: Type.Array(Organization),
+  result: Type.Array(Organization, { description: 'Organizations.' }),
   problems: [],
   example: { summary: 'The organization of the key', result: [organizationExample] },
   async run({ sql, caller }, { query }) {

@@ -6,31 +6,31 @@ export function idParameter(description: string) {
   return Type.String({ format: 'uuid', description })
 }
 
-export const OrganizationPath = { organizationId: idParameter('The organization of the API key.') }
+export const OrganizationPath = { organizationId: idParameter('Id of the organization of the API key.') }
 
 /** Keeps the response below a few megabytes. */
 export const mostEndpoints = 1000
 
-const OrganizationName = Type.String({ minLength: 1, maxLength: 255, description: 'For people.' })
+const OrganizationName = Type.String({ minLength: 1, maxLength: 255, description: 'Display name of the organization.' })
 
 export const Organization = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
+    id: Type.String({ format: 'uuid', description: 'Id of the organization.' }),
     name: OrganizationName,
-    createdAt: Type.String({ format: 'date-time', description: 'When the organization was made.' }),
+    createdAt: Type.String({ format: 'date-time', description: 'When the organization was created.' }),
     privateEndpoints: Type.Array(PrivateEndpoint, {
       description:
-        'The private endpoints of the organization, the newest first, each once: with the provider and the region of the ' +
-        `service that it was attached to first. At most the newest ${mostEndpoints}; those of a service are listed in full with the service.`,
+        `Private endpoints of the organization, newest first, at most ${mostEndpoints}. Each has the provider and region ` +
+        'of the first service that it was attached to. `listPrivateEndpoints` lists all private endpoints of a service.',
     }),
   },
-  { $id: 'Organization', additionalProperties: false },
+  { $id: 'Organization', description: 'Organization with its private endpoints.', additionalProperties: false },
 )
 export type Organization = Static<typeof Organization>
 
 export const OrganizationPatch = Type.Object(
   { name: Type.Optional(OrganizationName) },
-  { $id: 'OrganizationPatch', additionalProperties: false },
+  { $id: 'OrganizationPatch', description: 'Changes to an organization.', additionalProperties: false },
 )
 
 export const organizationExample: Organization = {

@@ -86,7 +86,7 @@ onBothDatabases('updateOrganization', (app) => {
 
   describe('400', () => {
     const refused: [string, unknown, string][] = [
-      ['an empty object', {}, 'the body has nothing to update; send at least one field that may be changed'],
+      ['an empty object', {}, 'the body has nothing to update; send at least one field that can be updated'],
       ['an empty name', { name: '' }, 'name must have 1 to 255 characters, not 0'],
       ['a name of 256 characters', { name: 'x'.repeat(256) }, 'name must have 1 to 255 characters, not 256'],
       ['null', { name: null }, 'name must be a string, not null'],

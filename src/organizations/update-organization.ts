@@ -10,7 +10,7 @@ export const updateOrganization = operation({
   path: '/v1/organizations/{organizationId}',
   tag: 'Organization',
   summary: 'Update organization',
-  description: 'Changes the name of the organization. The name that it already has is fine and changes nothing.',
+  description: 'Changes the name of the organization. A request with the current name succeeds and changes nothing.',
   access: 'admin',
   activity: 'organization_updated',
   versioned: true,

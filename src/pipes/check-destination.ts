@@ -13,33 +13,33 @@ const Request = Type.Object(
     database,
     table,
     managedTable: Type.Optional(
-      Type.Boolean({ default: true, description: 'Whether Penstock will create the table when it does not exist.' }),
+      Type.Boolean({ default: true, description: 'Whether Penstock creates the table if it does not exist.' }),
     ),
     columns,
   },
-  { $id: 'DestinationCheckRequest', additionalProperties: false },
+  { $id: 'DestinationCheckRequest', description: 'Destination to check.', additionalProperties: false },
 )
 type Request = Static<typeof Request>
 
 const DestinationCheck = Type.Object(
   {
-    databaseExists: Type.Boolean(),
-    tableExists: Type.Boolean(),
+    databaseExists: Type.Boolean({ description: 'Whether the database exists.' }),
+    tableExists: Type.Boolean({ description: 'Whether the table exists.' }),
     databases: Type.Array(Type.String(), {
-      description: 'The databases that the user of the service can see; the first 1,000.',
+      description: 'Databases that the ClickHouse user can see, at most 1,000.',
     }),
     errors: Type.Array(
       Type.Object(
         {
-          pointer: Type.String({ description: 'The field of the request, as a JSON pointer.' }),
+          pointer: Type.String({ description: 'JSON pointer to the field of the request.' }),
           detail: Type.String({ description: 'The error, and what to do.' }),
         },
         { additionalProperties: false },
       ),
-      { description: 'What a pipe with this destination would fail of. Empty: nothing was found.' },
+      { description: 'Errors that a pipe with this destination would have; an empty list if there are no errors.' },
     ),
   },
-  { $id: 'DestinationCheck', additionalProperties: false },
+  { $id: 'DestinationCheck', description: 'Result of the check.', additionalProperties: false },
 )
 type DestinationCheck = Static<typeof DestinationCheck>
 
@@ -50,9 +50,9 @@ export const checkDestination = operation({
   tag: 'data pipes',
   summary: 'Check destination',
   description:
-    'Asks the engine of the service whether a pipe can write there: that the database exists, the table too unless Penstock ' +
-    'manages it, and that the engine has the types of the columns. Changes nothing.\n\n' +
-    'Takes at most 5 seconds. Every request asks again: `Idempotency-Key` has no effect.',
+    'Checks whether a pipe can write to a destination: the database exists, the table exists if `managedTable` is ' +
+    'false, and ClickHouse supports the column types. Changes nothing.\n\n' +
+    'Takes at most 5 seconds. Every request connects again: `Idempotency-Key` has no effect.',
   access: 'admin',
   stability: 'beta',
   changesNothing: true,

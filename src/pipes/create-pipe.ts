@@ -22,11 +22,12 @@ export const createPipe = operation({
   tag: 'data pipes',
   summary: 'Create data pipe',
   description:
-    'Creates a pipe of exactly one kind of source, with its secrets, which are never shown again. Kafka, Kinesis and object ' +
-    'storage fill one table: `destination` needs `table`, `columns` and, unless `managedTable` is false, `tableDefinition`. ' +
-    'PostgreSQL fills the tables of its `tableMappings`, and `destination` has only `database`.\n\n' +
-    'What is accepted is what is shown afterwards, with the defaults of what was left out. The pipe starts at once, in the ' +
-    'state `Provisioning`, unless `startPaused` is true.',
+    'Creates a pipe with exactly one source. Secrets are stored encrypted and never returned. A Kafka, Kinesis or ' +
+    'object storage pipe writes to one table: `destination` requires `table`, `columns` and, unless `managedTable` is ' +
+    'false, `tableDefinition`. A PostgreSQL pipe writes to the tables of its `tableMappings`, and `destination` has ' +
+    'only `database`.\n\n' +
+    'The response includes the default values of fields that were not sent. The pipe starts immediately, in the state ' +
+    '`Provisioning`, unless `startPaused` is true.',
   access: 'admin',
   activity: 'pipe_created',
   wakes: ['runner'],

@@ -10,9 +10,10 @@ export const deletePipe = operation({
   tag: 'data pipes',
   summary: 'Delete data pipe',
   description:
-    'Deletes the pipe, whatever it is doing. The tables that it filled stay, with all they have. Its secrets are deleted with it; ' +
-    'those of a postgres pipe as soon as the replication slot and the publication that it had made are removed from the source, ' +
-    'those of a kinesis pipe with enhanced fan-out as soon as its consumer is removed from the stream, which is tried for 7 days.',
+    'Deletes the pipe in any state. The destination tables and their data stay. The secrets of the pipe are deleted ' +
+    'with it, with two exceptions. Secrets of a PostgreSQL pipe are kept until its replication slot and publication ' +
+    'are removed from the source. Secrets of a Kinesis pipe with enhanced fan-out are kept until its consumer is ' +
+    'removed from the stream. Penstock tries to remove them for 7 days.',
   access: 'admin',
   activity: 'pipe_deleted',
   wakes: ['runner'],

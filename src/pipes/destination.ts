@@ -13,21 +13,21 @@ import { readsTables } from '../source-shapes/source-kinds.ts'
 
 const Column = Type.Object(
   {
-    name: Name('Unique in the table.'),
+    name: Name('Column name, unique in the table.'),
     type: Type.String({
       minLength: 1,
       maxLength: 4096,
       pattern: '\\S',
-      patternHint: 'a type of the engine',
-      description: 'A type of the engine, such as `UInt64` or `Nullable(String)`.',
+      patternHint: 'a ClickHouse data type',
+      description: 'ClickHouse data type, such as `UInt64` or `Nullable(String)`.',
     }),
   },
-  { $id: 'Column', additionalProperties: false },
+  { $id: 'Column', description: 'Column of the destination table.', additionalProperties: false },
 )
 
 export const Columns = Type.Array(Column, {
   maxItems: 2000,
-  description: 'All columns of the table; a new list replaces the old one.',
+  description: 'Columns that the pipe writes. A new list replaces the current one.',
 })
 
 const Expression = (description: string) => Type.String({ minLength: 1, maxLength: 1024, description })
@@ -36,56 +36,73 @@ const TableDefinition = Type.Object(
   {
     engine: Type.Object(
       {
-        type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null']),
-        columnIds: Type.Optional(ColumnNames('Columns that a `SummingMergeTree` adds up.')),
+        type: Type.Enum(['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'Null'], {
+          description: 'ClickHouse table engine.',
+        }),
+        columnIds: Type.Optional(ColumnNames('Columns that a `SummingMergeTree` sums.')),
         versionColumnId: Type.Optional(
-          Name('The version column of a `ReplacingMergeTree`: the row with the highest value stays.'),
+          Name('Version column of a `ReplacingMergeTree`. The row with the highest version is kept.'),
         ),
       },
-      { additionalProperties: false },
+      { additionalProperties: false, description: 'Table engine and its parameters.' },
     ),
-    partitionBy: Type.Optional(Expression('Expression that makes the partitions.')),
-    primaryKey: Type.Optional(Expression('Expression of the primary key.')),
-    sortingKey: Type.Optional(ColumnNames('Columns by which the table is sorted.')),
+    partitionBy: Type.Optional(Expression('Partition key expression, as in `PARTITION BY`.')),
+    primaryKey: Type.Optional(Expression('Primary key expression, as in `PRIMARY KEY`.')),
+    sortingKey: Type.Optional(ColumnNames('Columns of the sorting key, as in `ORDER BY`.')),
   },
-  { $id: 'TableDefinition', additionalProperties: false },
+  { $id: 'TableDefinition', description: 'Definition of a table that Penstock creates.', additionalProperties: false },
 )
 type TableDefinition = Static<typeof TableDefinition>
 const definitionPath = 'destination.tableDefinition'
 
 const fixed = {
-  database: Name('Database of the service.'),
-  table: Type.Optional(Name('Table of the service. Not for postgres, whose mappings name the tables.')),
+  database: Name('ClickHouse database.'),
+  table: Type.Optional(Name('Destination table. Not for PostgreSQL, where `tableMappings` has the tables.')),
   tableDefinition: Type.Optional(TableDefinition),
 }
-const managedTable = 'Whether Penstock creates and extends the table; then it needs `tableDefinition`.'
+const managedTable =
+  '`true`: Penstock creates the table and adds missing columns; requires `tableDefinition`. `false`: the table must ' +
+  'exist and is not altered.'
 
 export const Destination = Type.Object(
   { ...fixed, managedTable: Type.Optional(Type.Boolean({ description: managedTable })), columns: Columns },
-  { $id: 'PipeDestination', additionalProperties: false },
+  {
+    $id: 'PipeDestination',
+    description: 'Database, table and columns that the pipe writes to.',
+    additionalProperties: false,
+  },
 )
 export type Destination = Static<typeof Destination>
 
 export const DestinationCreate = Type.Object(
   {
     ...fixed,
-    managedTable: Type.Optional(Type.Boolean({ default: true, description: `${managedTable} Not for postgres.` })),
+    managedTable: Type.Optional(Type.Boolean({ default: true, description: `${managedTable} Not for PostgreSQL.` })),
     columns: Type.Optional(
-      Type.Array(Column, { maxItems: 2000, description: 'All columns of the table. Postgres pipes have none.' }),
+      Type.Array(Column, { maxItems: 2000, description: 'Columns that the pipe writes. Not for PostgreSQL.' }),
     ),
   },
-  { $id: 'PipeDestinationCreate', additionalProperties: false },
+  {
+    $id: 'PipeDestinationCreate',
+    description: 'Database, table and columns that the pipe writes to.',
+    additionalProperties: false,
+  },
 )
 
 export const FieldMappings = Type.Array(
   Type.Object(
     {
-      destinationField: Name('A column of the destination.'),
-      sourceField: Type.String({ minLength: 1, maxLength: 1024, description: 'A field of the source.' }),
+      destinationField: Name('Destination column.'),
+      sourceField: Type.String({ minLength: 1, maxLength: 1024, description: 'Field of the source record.' }),
     },
-    { $id: 'FieldMapping', additionalProperties: false },
+    { $id: 'FieldMapping', description: 'Maps a field of the source to a column.', additionalProperties: false },
   ),
-  { maxItems: 2000, description: 'Columns that are not mapped are filled by name. A new list replaces the old one.' },
+  {
+    maxItems: 2000,
+    description:
+      'Maps source fields to columns with different names. Columns without a mapping are filled by name. A new list ' +
+      'replaces the current one.',
+  },
 )
 export type FieldMappings = Static<typeof FieldMappings>
 

@@ -32,20 +32,30 @@ const Request = Type.Object(
               {
                 ...postgres.Create.properties,
                 tableMappings: Type.Optional(
-                  Type.Array(TableMappingToAdd, { maxItems: maxTables, description: 'The tables to take samples of.' }),
+                  Type.Array(TableMappingToAdd, {
+                    maxItems: maxTables,
+                    description: 'Tables to sample. Omit it to list the available tables only.',
+                  }),
                 ),
               },
-              { $id: 'PostgresSourceDiscovery', additionalProperties: false },
+              {
+                $id: 'PostgresSourceDiscovery',
+                description: 'PostgreSQL source with its credentials. `tableMappings` is optional.',
+                additionalProperties: false,
+              },
             ),
           ),
         },
-        { additionalProperties: false, description: 'Exactly one kind, as a pipe is created with it.' },
+        {
+          additionalProperties: false,
+          description: 'Source as in `createPipe`: exactly one of `kafka`, `kinesis`, `objectStorage` and `postgres`.',
+        },
       ),
     ),
     pipeId: Type.Optional(
       Type.String({
         format: 'uuid',
-        description: 'Instead of `source`: a pipe of the service, with its stored secrets.',
+        description: 'Id of a pipe, to use its source with its stored secrets. Send it instead of `source`.',
       }),
     ),
     patch: Type.Optional(PipePatch),
@@ -53,34 +63,37 @@ const Request = Type.Object(
   {
     $id: 'SchemaDiscoveryRequest',
     additionalProperties: false,
-    description: '`source`, or `pipeId`; with the latter `patch` looks at the pipe as that update would make it.',
+    description:
+      'Either `source` or `pipeId`. `patch` is only allowed with `pipeId`: it is applied before the check and not ' +
+      'stored.',
   },
 )
 type Request = Static<typeof Request>
 
 const Field = Type.Object(
   {
-    name: Type.String(),
+    name: Type.String({ description: 'Name of the field.' }),
     type: Type.String({
       description:
-        'A type that holds the values, such as `Nullable(Int64)`, and that the engine of the service has, if it answers.',
+        'ClickHouse data type for the values, such as `Nullable(Int64)`. If ClickHouse answers, it is a type that the ' +
+        'service supports.',
     }),
-    isOptional: Type.Boolean({ description: 'Some records are without it, or have null.' }),
+    isOptional: Type.Boolean({ description: 'Whether the field is absent or null in some records.' }),
   },
-  { $id: 'SourceField', additionalProperties: false },
+  { $id: 'SourceField', description: 'Field of the source records.', additionalProperties: false },
 )
 
 const Fields = Type.Array(Field, {
-  description: 'What the records have: as the format declares, or as the sample shows.',
+  description: 'Fields of the records, as the format declares them or as inferred from the sample.',
 })
 const Rows = Type.Array(Type.Object({}, { additionalProperties: true }), {
-  description: 'The first records of the sample. Long values are cut; bytes that are no text are shown in base64.',
+  description: 'First records of the sample. Long values are truncated; non-text bytes are Base64-encoded.',
 })
 
 const tableNames = {
-  sourceSchemaName: Type.String(),
-  sourceTable: Type.String(),
-  primaryKey: Type.Array(Type.String(), { description: 'Columns; empty when the table has none.' }),
+  sourceSchemaName: Type.String({ description: 'PostgreSQL schema of the source table.' }),
+  sourceTable: Type.String({ description: 'Source table in PostgreSQL.' }),
+  primaryKey: Type.Array(Type.String(), { description: 'Primary key columns; empty if the table has no primary key.' }),
 }
 
 const SchemaDiscovery = Type.Object(
@@ -88,27 +101,32 @@ const SchemaDiscovery = Type.Object(
     steps: Type.Array(
       Type.Object(
         {
-          step: Type.Enum(['connect', 'tls', 'authenticate', 'describe', 'read', 'decode', 'fit']),
-          durationMs: Type.Number(),
+          step: Type.Enum(['connect', 'tls', 'authenticate', 'describe', 'read', 'decode', 'fit'], {
+            description: 'Step of the check.',
+          }),
+          durationMs: Type.Number({ description: 'Duration in milliseconds.' }),
         },
         { additionalProperties: false },
       ),
-      { description: 'What was done, in this order.' },
+      { description: 'Completed steps of the check, in order.' },
     ),
     fields: Fields,
     rows: Rows,
     tables: Type.Array(
-      Type.Object({ ...tableNames, fields: Fields, rows: Rows }, { $id: 'SourceTable', additionalProperties: false }),
-      { description: 'Of PostgreSQL, instead of `fields` and `rows`: the tables of the mappings.' },
+      Type.Object(
+        { ...tableNames, fields: Fields, rows: Rows },
+        { $id: 'SourceTable', description: 'Sample of a PostgreSQL table.', additionalProperties: false },
+      ),
+      { description: 'PostgreSQL: samples of the tables of the mappings, instead of `fields` and `rows`.' },
     ),
     availableTables: Type.Array(Type.Object(tableNames, { additionalProperties: false }), {
-      description: 'Of PostgreSQL: tables that can be mapped; the first 1,000.',
+      description: 'PostgreSQL: tables that can be replicated, at most 1,000.',
     }),
     misfits: Type.Array(Type.String(), {
-      description: 'Of a pipe: what the sample does not have, or has otherwise than the columns and mappings need it.',
+      description: 'Differences between the sample and the columns and mappings of the pipe. Only with `pipeId`.',
     }),
   },
-  { $id: 'SchemaDiscovery', additionalProperties: false },
+  { $id: 'SchemaDiscovery', description: 'Fields and sample rows of a source.', additionalProperties: false },
 )
 type SchemaDiscovery = Static<typeof SchemaDiscovery>
 
@@ -117,14 +135,14 @@ export const discoverSchema = operation({
   method: 'POST',
   path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/schemaDiscovery',
   tag: 'data pipes',
-  summary: 'Discover schema of source',
+  summary: 'Discover the schema of a source',
   description:
-    'Connects to a source, reads a sample and returns what is in it: fields with a type of the engine that holds them, and the ' +
-    'first rows. Changes nothing. The source is sent as to create a pipe, or it is that of a pipe, with its stored secrets ' +
-    'and, with `patch`, as an update would make it. For PostgreSQL, `tableMappings` may be left out to see which tables there ' +
-    'are.\n\n' +
-    'Takes at most 10 seconds. A step that fails is a 400 that says which step, why, and what to do. Every request connects ' +
-    'again: `Idempotency-Key` has no effect.',
+    'Connects to a source, reads a sample, and returns the fields with ClickHouse types and the first rows. Changes ' +
+    'nothing. Send `source` as in `createPipe`, or `pipeId` to use the source of a pipe with its stored secrets. With ' +
+    '`pipeId`, `patch` applies an update before the check. For PostgreSQL, omit `tableMappings` to list the ' +
+    'available tables.\n\n' +
+    'Takes at most 10 seconds. If a step fails, the response is a 400 with the step, the error and what to do. Every ' +
+    'request connects again: `Idempotency-Key` has no effect.',
   access: 'admin',
   stability: 'beta',
   changesNothing: true,

@@ -10,14 +10,14 @@ export const getPipeMetrics = operation({
   tag: 'data pipes',
   summary: 'Get data pipe metrics',
   description:
-    'What the pipe is doing now, why it has its state, how much it has moved since it was created and by the minute of the ' +
-    'last hour, how much waits in the source, and whether rows can be there twice after a failure.',
+    'Returns the state of the pipe with its reason, the current activity, lag, freshness, the delivery guarantee, ' +
+    'totals since the pipe was created, and throughput by minute of the last hour.',
   access: 'developer',
   stability: 'beta',
   params: PipePath,
   result: PipeMetrics,
   problems: [],
-  example: { summary: 'A pipe that runs', result: metricsExample },
+  example: { summary: 'A running pipe', result: metricsExample },
   async run({ sql, now, settings: { retainedLogWarningBytes } }, { params }) {
     return { result: await loadMetrics(sql, params, { now, retainedLogWarningBytes }) }
   },

@@ -13,25 +13,25 @@ const maxRows = 100
 const PipeRows = Type.Object(
   {
     tables: Type.Array(ServiceTable, {
-      description: 'The destination tables that exist in the engine, with their sizes.',
+      description: 'Destination tables that exist in ClickHouse, with their sizes.',
     }),
-    table: nullable(Type.String({ description: 'The table that the rows are of; null when the pipe has no table.' })),
+    table: nullable(Type.String({ description: 'Table of the rows; `null` if the pipe has no destination table.' })),
     columns: Type.Array(
       Type.Object(
         {
-          name: Type.String({ description: 'Name of the column.' }),
-          type: Type.String({ description: 'Its type in the engine.' }),
+          name: Type.String({ description: 'Column name.' }),
+          type: Type.String({ description: 'ClickHouse data type of the column.' }),
         },
         { additionalProperties: false },
       ),
-      { description: 'The columns of the table, without states of aggregate functions.' },
+      { description: 'Columns of the table, without columns of aggregate function states.' },
     ),
     rows: Type.Array(Type.Array(nullable(Type.String())), {
-      description: 'The newest rows first: one text per column, as the engine prints it; null is NULL.',
+      description: 'Rows, newest first: one text value for each column, as ClickHouse prints it; `null` is NULL.',
     }),
-    isCut: Type.Boolean({ description: 'Whether a long value was shortened.' }),
+    isCut: Type.Boolean({ description: 'Whether a long value was truncated.' }),
   },
-  { $id: 'PipeRows', additionalProperties: false },
+  { $id: 'PipeRows', description: 'Newest rows of a destination table.', additionalProperties: false },
 )
 
 export const getPipeRows = operation({
@@ -41,10 +41,11 @@ export const getPipeRows = operation({
   tag: 'data pipes',
   summary: 'Get newest rows',
   description:
-    'Returns the newest rows of a destination table of the pipe, and the sizes of all its tables, read from the engine. The ' +
-    'rows are those of the parts that the engine wrote last, highest version or sorting key first; of a copy of a PostgreSQL ' +
-    'table, the newest versions of rows that are not deleted. At most 100 rows and 1 MB, so fewer rows of a ' +
-    'table with very many columns; long values are shortened. Takes at most 5 seconds. Empty until the pipe has inserted something.',
+    'Returns the newest rows of a destination table, and the sizes of all destination tables. Penstock reads them ' +
+    'from ClickHouse. The rows are from the newest data parts, sorted by version or sorting key in descending order. ' +
+    'Of a copy of a PostgreSQL table, only the newest versions of rows that are not deleted. ' +
+    'At most 100 rows and 1 MB, so fewer rows of a table with very many columns; long values are truncated. ' +
+    'Takes at most 5 seconds. The list is empty until the pipe has inserted rows.',
   access: 'developer',
   stability: 'beta',
   params: PipePath,
@@ -54,7 +55,7 @@ export const getPipeRows = operation({
         Type.String({
           minLength: 1,
           maxLength: 255,
-          description: 'A destination table of the pipe. Default: the first one.',
+          description: 'Destination table of the pipe. Default: the first one.',
         }),
       ),
       limit: Type.Optional(

@@ -10,15 +10,15 @@ export const getPipeSettings = operation({
   tag: 'data pipes',
   summary: 'Get data pipe settings',
   description:
-    'All settings of the pipe with the values that are in effect. The `ETag` is the one of the pipe: it changes with every ' +
-    'change of the pipe, and can be sent as `If-Match` with any of them.',
+    'Returns all settings of the pipe with the values in effect. The `ETag` is that of the pipe. Send it as ' +
+    '`If-Match` with any change of the pipe.',
   access: 'developer',
   stability: 'beta',
   versioned: true,
   params: PipePath,
   result: Settings,
   problems: [],
-  example: { summary: 'Settings that nobody has changed', result: defaultSettings },
+  example: { summary: 'Default settings', result: defaultSettings },
   async run({ sql }, { params }) {
     const pipe = await loadPipe(sql, params)
     return { result: { ...defaultSettings, ...pipe.settings }, version: String(pipe.version) }

@@ -10,7 +10,7 @@ const unknownId = '00000000-0000-4000-8000-000000000000'
 
 type Shape = string | { [field: string]: Shape } | [Shape]
 
-// The tables of the specification's section 2.4. Written out here, not imported from the code under test.
+// The fields of a pipe (docs/reference/pipes.md). Written out here, not imported from the code under test.
 const pipeShape = {
   id: 'uuid',
   serviceId: 'uuid',

@@ -9,7 +9,7 @@ export const getPipe = operation({
   path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}',
   tag: 'data pipes',
   summary: 'Get data pipe',
-  description: 'The whole pipe without its secrets. The `ETag` of the answer can be sent as `If-Match` with a change.',
+  description: 'Returns the pipe without its secrets. Send the `ETag` as `If-Match` with a change.',
   access: 'developer',
   stability: 'beta',
   versioned: true,

@@ -16,21 +16,25 @@ export const listPipeErrors = operation({
   tag: 'data pipes',
   summary: 'List rejected rows',
   description:
-    'The rows that the engine did not take, the newest first, each with the reason in the words of the engine. They are kept ' +
-    'for 7 days in a table of the engine beside that of the pipe, and read from there; of a postgres pipe, beside each of its ' +
-    'tables. Takes at most 10 seconds.',
+    'Returns the rows that ClickHouse rejected, newest first, each with the error message. They are kept for 7 days ' +
+    'in an error table in ClickHouse, one for each destination table. Takes at most 10 seconds.',
   access: 'developer',
   stability: 'beta',
   params: PipePath,
   query: Type.Object(
     {
       limit: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 100, default: defaultLimit, description: 'Most rows in the answer.' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: 100,
+          default: defaultLimit,
+          description: 'Maximum number of rows in the response.',
+        }),
       ),
     },
     { additionalProperties: false },
   ),
-  result: Type.Array(PipeBadRow),
+  result: Type.Array(PipeBadRow, { description: 'Rejected rows, newest first.' }),
   problems: ['engine_refuses', 'engine_unavailable'],
   example: { summary: 'One rejected row', result: [badRowExample] },
   prepare: {

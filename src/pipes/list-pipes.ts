@@ -15,16 +15,19 @@ export const listPipes = operation({
   tag: 'data pipes',
   summary: 'List data pipes',
   description:
-    'The pipes of the service, whole and without their secrets, the newest first. A page of very large pipes has fewer than ' +
-    '`limit`; the `Link` header leads on.',
+    'Returns the pipes of the service without their secrets, newest first. A page with very large pipes has fewer ' +
+    'items than `limit`; follow the `Link` header.',
   access: 'developer',
   stability: 'beta',
   params: Type.Object(ServicePath),
   query: Type.Object(
-    { ...pageQuery, state: Type.Optional(Type.Enum(PipeState.enum, { description: 'Only pipes in this state.' })) },
+    {
+      ...pageQuery,
+      state: Type.Optional(Type.Enum(PipeState.enum, { description: 'Returns only pipes in this state.' })),
+    },
     { additionalProperties: false },
   ),
-  result: Type.Array(Pipe),
+  result: Type.Array(Pipe, { description: 'Pipes, newest first.' }),
   problems: [],
   example: { summary: 'One pipe', result: [pipeExample] },
   async run({ sql }, { params, query }) {

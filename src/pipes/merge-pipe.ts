@@ -17,7 +17,7 @@ export interface MergedPipe {
   mustSeal: boolean
 }
 
-/** The updated pipe, validated as a whole with its stored secrets (docs/contract.md, section 5). */
+/** The updated pipe, validated as a whole with its stored secrets (docs/reference/update-pipe.md). */
 export function mergePipe(pipe: StoredPipe, patch: PipePatch, stored: () => SourceSecrets): MergedPipe {
   const problems: FieldProblem[] = []
   const { validateSamples: _, ...sources } = patch.source ?? {}

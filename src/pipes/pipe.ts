@@ -16,20 +16,20 @@ import { Columns, Destination, DestinationCreate, FieldMappings } from './destin
 import { Scaling, ScalingCreate } from './scaling.ts'
 import { defaultSettings, Settings, SettingsCreate, SettingsPatch } from './settings.ts'
 
-export const PipePath = Type.Object({ ...ServicePath, pipeId: idParameter('A pipe of the service.') })
+export const PipePath = Type.Object({ ...ServicePath, pipeId: idParameter('Id of the pipe.') })
 
-const PipeName = Type.String({ minLength: 1, maxLength: 255 })
+const PipeName = Type.String({ minLength: 1, maxLength: 255, description: 'Display name of the pipe.' })
 
 export const Pipe = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
-    serviceId: Type.String({ format: 'uuid' }),
+    id: Type.String({ format: 'uuid', description: 'Id of the pipe.' }),
+    serviceId: Type.String({ format: 'uuid', description: 'Id of the service that the pipe writes to.' }),
     name: PipeName,
     state: PipeState,
-    createdAt: Type.String({ format: 'date-time' }),
+    createdAt: Type.String({ format: 'date-time', description: 'When the pipe was created.' }),
     updatedAt: Type.String({
       format: 'date-time',
-      description: 'When an update or a command last changed something. State changes by the runner do not count.',
+      description: 'When an update or a command last changed the pipe. State changes by the runner do not count.',
     }),
     destination: Destination,
     fieldMappings: FieldMappings,
@@ -44,11 +44,11 @@ export const Pipe = Type.Object(
       },
       {
         additionalProperties: false,
-        description: 'Has the one member of the kind of the pipe. Secrets are never shown.',
+        description: 'Source of the pipe: one field, named after the kind of the pipe. Secrets are never returned.',
       },
     ),
   },
-  { $id: 'Pipe', additionalProperties: false },
+  { $id: 'Pipe', description: 'Data pipe without its secrets.', additionalProperties: false },
 )
 export type Pipe = Static<typeof Pipe>
 
@@ -63,26 +63,39 @@ export const PipeCreate = Type.Object(
         kinesis: Type.Optional(kinesis.Create),
         objectStorage: Type.Optional(objectStorage.Create),
         postgres: Type.Optional(postgres.Create),
-        validateSamples: ValidateSamples('Connect and check a sample before the pipe is created.'),
+        validateSamples: ValidateSamples(
+          'Whether to connect to the source and check a sample before the pipe is created.',
+        ),
       },
-      { additionalProperties: false, description: 'Exactly one kind, with its secrets.' },
+      {
+        additionalProperties: false,
+        description: 'Source of the pipe: exactly one of `kafka`, `kinesis`, `objectStorage` and `postgres`.',
+      },
     ),
     destination: DestinationCreate,
     fieldMappings: Type.Optional(FieldMappings),
     scaling: Type.Optional(ScalingCreate),
     settings: Type.Optional(SettingsCreate),
     startPaused: Type.Optional(
-      Type.Boolean({ default: false, description: 'Create the pipe stopped; the command `start` starts it.' }),
+      Type.Boolean({
+        default: false,
+        description: 'Whether to create the pipe without starting it. The command `start` starts it.',
+      }),
     ),
   },
-  { $id: 'PipeCreate', additionalProperties: false },
+  { $id: 'PipeCreate', description: 'Data pipe to create.', additionalProperties: false },
 )
 export type PipeCreate = Static<typeof PipeCreate>
 
 export const PipePatch = Type.Object(
   {
     name: Type.Optional(PipeName),
-    destination: Type.Optional(Type.Object({ columns: Type.Optional(Columns) }, { additionalProperties: false })),
+    destination: Type.Optional(
+      Type.Object(
+        { columns: Type.Optional(Columns) },
+        { additionalProperties: false, description: 'Changes to the destination: only its columns can be changed.' },
+      ),
+    ),
     fieldMappings: Type.Optional(FieldMappings),
     settings: Type.Optional(SettingsPatch),
     source: Type.Optional(
@@ -93,14 +106,17 @@ export const PipePatch = Type.Object(
           objectStorage: Type.Optional(objectStorage.Patch),
           postgres: Type.Optional(postgres.Patch),
           validateSamples: ValidateSamples(
-            'Connect with the changed configuration and check a sample before anything is changed.',
+            'Whether to connect to the source with the changed configuration and check a sample before the pipe is changed.',
           ),
         },
-        { additionalProperties: false, description: 'Only the member of the kind of the pipe.' },
+        {
+          additionalProperties: false,
+          description: 'Changes to the source: only the field named after the kind of the pipe.',
+        },
       ),
     ),
   },
-  { $id: 'PipePatch', additionalProperties: false },
+  { $id: 'PipePatch', description: 'Changes to a data pipe.', additionalProperties: false },
 )
 export type PipePatch = Static<typeof PipePatch>
 

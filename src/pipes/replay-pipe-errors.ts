@@ -10,11 +10,12 @@ export const replayPipeErrors = operation({
   method: 'POST',
   path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/errorReplay',
   tag: 'data pipes',
-  summary: 'Try rejected rows again',
+  summary: 'Replay rejected rows',
   description:
-    'Sends the rejected rows that are kept to the engine again, after the table, the columns or the mappings were fixed. The engine ' +
-    'takes each of them once. Rows that it rejects again stay, with the newer reason. The request is kept until it is done; a pipe that ' +
-    'does not run does it when it is next started. Repeating the request before then changes nothing.',
+    'Inserts the stored rejected rows again. Use it after you fix the table, the columns or the field mappings. Each ' +
+    'row is inserted once. Rows that are rejected again stay in the error table with the new error. The pipe handles ' +
+    'the request in the background; a pipe that is not running does so after its next start. A repeated request ' +
+    'before then changes nothing.',
   access: 'admin',
   activity: 'pipe_errors_replayed',
   wakes: ['runner'],
@@ -23,7 +24,7 @@ export const replayPipeErrors = operation({
   result: PipeMetrics,
   problems: [],
   example: {
-    summary: 'Try the rejected rows of a pipe again',
+    summary: 'Replay the rejected rows of a pipe',
     result: { ...metricsExample, replayRequestedAt: '2026-11-02T16:40:09.120Z' },
   },
   async run({ sql, now, record, settings: { retainedLogWarningBytes } }, { params }) {

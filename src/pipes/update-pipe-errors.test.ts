@@ -79,7 +79,7 @@ onBothDatabases('updatePipe', (app) => {
         }
         const { body, status } = await patch(pipeId, {})
         assert.deepEqual(body, {
-          error: 'BAD_REQUEST: the body has nothing to update; send at least one field that may be changed',
+          error: 'BAD_REQUEST: the body has nothing to update; send at least one field that can be updated',
           status,
         })
       }

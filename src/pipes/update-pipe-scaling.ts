@@ -11,7 +11,7 @@ export const updatePipeScaling = operation({
   path: '/v1/organizations/{organizationId}/services/{serviceId}/pipes/{pipeId}/scaling',
   tag: 'data pipes',
   summary: 'Update data pipe scaling',
-  description: 'Changes the fields that are sent and leaves the others as they are; `null` resets one to its default.',
+  description: 'Changes the fields that are sent and keeps the others; `null` resets a field to its default.',
   access: 'admin',
   activity: 'pipe_scaled',
   wakes: ['runner'],

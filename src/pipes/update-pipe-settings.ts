@@ -11,8 +11,8 @@ export const updatePipeSettings = operation({
   tag: 'data pipes',
   summary: 'Update data pipe settings',
   description:
-    'Changes the settings that are sent and leaves the others as they are; `null` resets one to its default. The same as ' +
-    '`settings` in an update of the pipe.',
+    'Changes the settings that are sent and keeps the others; `null` resets a setting to its default. `updatePipe` ' +
+    'changes `settings` in the same way.',
   access: 'admin',
   activity: 'pipe_settings_updated',
   wakes: ['runner'],

@@ -17,18 +17,21 @@ export const updatePipeState = operation({
   tag: 'data pipes',
   summary: 'Start, stop or resync data pipe',
   description:
-    '`start` starts a pipe that is stopped, paused, completed or failed. `stop` stops it and may be repeated: a pipe that is ' +
-    'stopped already stays as it is. `resync` loads everything again, of a postgres pipe that runs; while the pipe is still ' +
-    'loading it changes nothing.\n\n' +
-    'The answer has the state after the command. `Stopping` and `Pausing` end automatically. A command that changes the state ' +
-    'is a change of the pipe: it sets `updatedAt` and makes a new `ETag`. Later state changes by the runner do not.',
+    '`start` starts a pipe that is stopped, paused, completed or failed. `stop` stops a pipe; it has no effect on a ' +
+    'stopped pipe. `resync` reloads all tables of a running PostgreSQL pipe; it has no effect during a load.\n\n' +
+    'The response has the state after the command. The runner changes `Stopping` to `Stopped`, and `Pausing` to ' +
+    '`Paused`. A command that changes the state also changes `updatedAt` and the `ETag`. State changes by the runner ' +
+    'do not.',
   access: 'admin',
   activity: 'pipe_state_changed',
   wakes: ['runner'],
   stability: 'beta',
   versioned: true,
   params: PipePath,
-  body: Type.Object({ command: PipeCommand }, { $id: 'PipeStatePatch', additionalProperties: false }),
+  body: Type.Object(
+    { command: PipeCommand },
+    { $id: 'PipeStatePatch', description: 'Command to a pipe.', additionalProperties: false },
+  ),
   result: Pipe,
   problems: ['pipe_already_running', 'pipe_cannot_resync'],
   example: { summary: 'Stop a pipe', body: { command: 'stop' }, result: pipeExample },

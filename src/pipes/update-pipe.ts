@@ -22,12 +22,12 @@ export const updatePipe = operation({
   tag: 'data pipes',
   summary: 'Update data pipe',
   description:
-    'Changes the fields that are sent and leaves the others as they are: objects merge, lists replace, `null` clears an ' +
-    'optional field or resets a setting to its default. The merged pipe is checked as a whole; if anything is wrong, ' +
-    'nothing is changed. A running pipe stays running: no pause is needed.\n\n' +
-    'Secrets (`credentials`, `accessKey`) are write-only. A request that brings exactly one kind of credential that is not ' +
-    'in use switches the authentication to it; one that brings several stores them and switches nothing. The credentials ' +
-    'of a schema registry are set when the pipe is created and cannot be changed.',
+    'Changes the fields that are sent and keeps the others: objects are merged, lists are replaced, and `null` clears ' +
+    'an optional field or resets a setting to its default. Penstock validates the merged pipe; if a field is ' +
+    'invalid, nothing is changed. A running pipe keeps running.\n\n' +
+    'Secrets (`credentials`, `accessKey`) are write-only. A request with exactly one kind of credential that is not ' +
+    'in use switches the authentication to it. A request with several kinds stores them and does not switch. The ' +
+    'credentials of a schema registry cannot be changed.',
   access: 'admin',
   activity: 'pipe_updated',
   wakes: ['runner'],
@@ -98,6 +98,6 @@ export const updatePipe = operation({
 })
 
 function changedMeanwhile(): Problem {
-  const detail = 'the pipe was changed by others while its source was being checked; send the request again'
+  const detail = 'other requests changed the pipe while its source was being checked; send the request again'
   return new Problem('changed_meanwhile', detail)
 }

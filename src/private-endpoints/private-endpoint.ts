@@ -6,26 +6,26 @@ export const EndpointId = Type.String({
   pattern: '^[!-~]+$',
   patternHint: '1 to 255 printable ASCII characters without white space',
   description:
-    'The id that the cloud provider gave the endpoint: aws `vpce-` and 8 or 17 hex digits; gcp decimal digits; ' +
-    'azure a resource id or a uuid. An id of another form is accepted with a `Warning` header.',
+    'Id of the endpoint at the cloud provider. AWS: `vpce-` and 8 or 17 hexadecimal digits. GCP: decimal digits. ' +
+    'Azure: a resource id or a UUID. An id in another format is accepted with a `Warning` header.',
 })
-const Description = Type.String({ maxLength: 255, description: 'For people.' })
+const Description = Type.String({ maxLength: 255, description: 'Description of the endpoint.' })
 
 export const PrivateEndpoint = Type.Object(
   {
-    cloudProvider: Type.Enum(['aws', 'gcp', 'azure'], { description: 'The provider of the service.' }),
+    cloudProvider: Type.Enum(['aws', 'gcp', 'azure'], { description: 'Cloud provider of the service.' }),
     description: Description,
     id: EndpointId,
-    region: Type.String({ description: 'The region of the service.' }),
+    region: Type.String({ description: 'Region of the service.' }),
   },
-  { $id: 'PrivateEndpoint', additionalProperties: false },
+  { $id: 'PrivateEndpoint', description: 'Private endpoint to a service.', additionalProperties: false },
 )
 export type PrivateEndpoint = Static<typeof PrivateEndpoint>
 type Provider = PrivateEndpoint['cloudProvider']
 
 export const PrivateEndpointCreate = Type.Object(
   { description: Type.Optional({ ...Description, default: '' }), id: EndpointId },
-  { $id: 'PrivateEndpointCreate', additionalProperties: false },
+  { $id: 'PrivateEndpointCreate', description: 'Private endpoint to attach.', additionalProperties: false },
 )
 
 export const privateEndpointExample: PrivateEndpoint = {
@@ -44,7 +44,7 @@ const usualIds: Record<Provider, { pattern: RegExp; described: string }> = {
   },
 }
 
-/** Describes what is unusual about the id for this provider, as a sentence; undefined for a usual id (docs/contract.md, section 4). */
+/** What is unusual about the id for this provider, as a sentence; undefined for a usual id (docs/reference/private-endpoints.md). */
 export function unusualId(provider: Provider, id: string): string | undefined {
   const { pattern, described } = usualIds[provider]
   if (pattern.test(id)) return undefined

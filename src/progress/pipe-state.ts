@@ -1,4 +1,4 @@
-// States of a pipe and the transitions by commands (docs/contract.md, section 10). Only commands and the runner change the state. A
+// States of a pipe and the transitions by commands (docs/reference/pipes.md#commands). Only commands and the runner change the state. A
 // command that takes time leads to a transitional state such as `Stopping`, which the runner ends.
 
 import { Problem } from '../lib/problem.ts'
@@ -23,11 +23,13 @@ export const PipeState = Type.Enum(
     'Failed',
     'InternalError',
   ],
-  { description: 'What the pipe is doing now. Changed by commands and by events, not by an update.' },
+  { description: 'State of the pipe. Commands and the runner change it; an update cannot.' },
 )
 export type PipeState = Static<typeof PipeState>
 
-export const PipeCommand = Type.Enum(['start', 'stop', 'resync'])
+export const PipeCommand = Type.Enum(['start', 'stop', 'resync'], {
+  description: '`start`: starts the pipe. `stop`: stops it. `resync`: reloads all tables of a PostgreSQL pipe.',
+})
 export type PipeCommand = Static<typeof PipeCommand>
 
 /** A stopped postgres pipe keeps its replication slot, and is called paused. */

@@ -12,35 +12,46 @@ export const shownMinutes = 60
 
 const Throughput = Type.Object(
   {
-    minute: Type.String({ format: 'date-time', description: 'Where the minute begins.' }),
-    rowsRead: count('Records and rows of files that were read.'),
-    bytesRead: count('As they lie in the source.'),
-    rowsWritten: count('Rows that the engine took.'),
-    rowsRefused: count('Rows that the engine did not take.'),
+    minute: Type.String({ format: 'date-time', description: 'Start of the minute.' }),
+    rowsRead: count('Records or rows that were read from the source.'),
+    bytesRead: count('Bytes that were read from the source, in its format.'),
+    rowsWritten: count('Rows that ClickHouse accepted.'),
+    rowsRefused: count('Rows that ClickHouse rejected.'),
   },
-  { $id: 'PipeThroughput', additionalProperties: false },
+  { $id: 'PipeThroughput', description: 'Throughput of a pipe in one minute.', additionalProperties: false },
 )
 
 export const PipeTable = Type.Object(
   {
-    sourceSchemaName: Type.String({ description: 'Schema of the table in the source.' }),
-    sourceTable: Type.String({ description: 'Table in the source.' }),
+    sourceSchemaName: Type.String({ description: 'PostgreSQL schema of the source table.' }),
+    sourceTable: Type.String({ description: 'Source table in PostgreSQL.' }),
     targetTable: Type.String({
-      description:
-        'Table of the service that is filled. A table that is loaded again is filled beside the old one, by another name.',
+      description: 'Destination table in ClickHouse. A resync loads into a temporary table with another name.',
     }),
     state: Type.Enum(['waiting', 'loading', 'following', 'loaded'], {
-      description: '`following` when it has what the source has and takes every change; `loaded` when it takes none.',
+      description:
+        '`waiting`: the initial load has not started. `loading`: the initial load is running. `following`: change data ' +
+        'capture (CDC) is active. `loaded`: the load is complete and CDC is not used.',
     }),
-    isResync: Type.Boolean({ description: 'Whether it takes the place of a table that is there, once it is loaded.' }),
-    rowsLoaded: count('Rows that the load has brought so far, without changes since.'),
-    rowsEstimated: nullable(count('Rows of the table as its database estimates them; null when it does not.')),
-    percent: nullable(
-      Type.Number({ minimum: 0, maximum: 100, description: 'How much of the load is done; null when nobody knows.' }),
+    isResync: Type.Boolean({
+      description: 'Whether this is a resync: after the load, the table replaces the existing one.',
+    }),
+    rowsLoaded: count('Rows that the initial load has inserted, without changes from CDC.'),
+    rowsEstimated: nullable(
+      count('Number of rows in the source table, as PostgreSQL estimates it; `null` if unknown.'),
     ),
-    secondsLeft: nullable(count('Until it is loaded, at the pace so far; null when it is not being loaded.')),
+    percent: nullable(
+      Type.Number({
+        minimum: 0,
+        maximum: 100,
+        description: 'Progress of the initial load in percent; `null` if unknown.',
+      }),
+    ),
+    secondsLeft: nullable(
+      count('Estimated time in seconds until the load is complete; `null` if the table is not being loaded.'),
+    ),
   },
-  { $id: 'PipeTable', additionalProperties: false },
+  { $id: 'PipeTable', description: 'Progress of one table of a PostgreSQL pipe.', additionalProperties: false },
 )
 export type PipeTable = Static<typeof PipeTable>
 
@@ -48,74 +59,86 @@ export const PipeMetrics = Type.Object(
   {
     state: PipeState,
     stateReason: nullable(
-      Type.String({ description: 'Why the pipe has this state, as a sentence; null while all is well.' }),
+      Type.String({ description: 'Reason for the state, as a sentence; `null` if there is no problem.' }),
     ),
-    doing: Type.String({ description: 'What the pipe is doing now, in words.' }),
+    doing: Type.String({ description: 'Current activity, as a sentence.' }),
     delivery: nullable(
       Type.Enum(['exactly_once', 'at_least_once'], {
-        description: 'Whether rows can be there twice after a failure; null before the pipe has run.',
+        description:
+          'Delivery guarantee. `at_least_once`: rows can be duplicated after a failure. `null` before the pipe has run.',
       }),
     ),
-    deliveryReason: nullable(Type.String({ description: 'Why it is not exactly once, and what would make it so.' })),
-    rowsRead: count('Records and rows of files that were read since the pipe was created.'),
-    bytesRead: count('As they lie in the source.'),
-    rowsWritten: count('Rows that the engine took.'),
-    bytesWritten: count('What was sent to the engine.'),
-    rowsRefused: count('Rows that the engine did not take, kept in the table of errors.'),
-    inserts: count('Batches that the engine took.'),
-    retries: count('Attempts that failed and were repeated.'),
-    lag: nullable(count('Records or files that wait in the source, also while the engine is down; null when unknown.')),
+    deliveryReason: nullable(
+      Type.String({
+        description: 'Why the delivery guarantee is not `exactly_once`, and what to change; otherwise `null`.',
+      }),
+    ),
+    rowsRead: count('Records or rows that were read since the pipe was created.'),
+    bytesRead: count('Bytes that were read from the source, in its format.'),
+    rowsWritten: count('Rows that ClickHouse accepted.'),
+    bytesWritten: count('Bytes that were sent to ClickHouse.'),
+    rowsRefused: count('Rows that ClickHouse rejected. They are kept in the error table.'),
+    inserts: count('Batches that were inserted.'),
+    retries: count('Failed attempts that were retried.'),
+    lag: nullable(count('Lag: records or files in the source that are not loaded yet; `null` if unknown.')),
     retainedBytes: nullable(
       count(
-        'Bytes of its log that the source keeps until the pipe has taken them, as last seen; null when nobody knows, and for ' +
-          'kinds that keep none.',
+        'Bytes of write-ahead log (WAL) that the source retains for the pipe, as last reported; `null` if unknown or not ' +
+          'applicable to the source.',
       ),
     ),
     freshnessSeconds: nullable(
       count(
-        'Seconds since the time up to which the source is known to be delivered: when nothing more waited there, or the time of ' +
-          'the newest delivered record. It grows while nothing is delivered; null before it is known, and of a pipe that is `Completed`.',
+        'Age in seconds of the data in ClickHouse: time since the newest delivered record, or since the source had no ' +
+          'more data. It grows while nothing is delivered. `null` if unknown, and for a `Completed` pipe.',
       ),
     ),
-    lastInsertAt: timestamp('When the engine last took a batch.'),
+    lastInsertAt: timestamp('When the last batch was inserted; `null` before the first one.'),
     lastError: nullable(
       Type.String({
-        description: 'The last error, as a sentence; null when its cause is gone, or the pipe was started again.',
+        description: 'Last error, as a sentence; `null` after its cause is gone or the pipe was started again.',
       }),
     ),
-    lastErrorAt: timestamp('When that was.'),
-    replayRequestedAt: timestamp('Since when rejected rows wait to be tried again; null when none do.'),
+    lastErrorAt: timestamp('When the last error occurred; `null` if there is no error.'),
+    replayRequestedAt: timestamp(
+      'When the pending replay of rejected rows was requested; `null` if no replay is pending.',
+    ),
     workers: Type.Array(
       Type.Object(
         {
-          slot: Type.Integer({ minimum: 0 }),
-          doing: Type.String(),
-          lag: nullable(count('Records or files that wait for this worker.')),
+          slot: Type.Integer({
+            minimum: 0,
+            description: 'Worker index: number of the worker within the pipe, from 0.',
+          }),
+          doing: Type.String({ description: 'Current activity of the worker, as a sentence.' }),
+          lag: nullable(count('Lag of the worker: records or files that are not loaded yet; `null` if unknown.')),
         },
         { additionalProperties: false },
       ),
-      { description: 'The workers that run now, at most `scaling.replicas`.' },
+      { description: 'Running workers, at most `scaling.replicas`.' },
     ),
     tables: Type.Array(PipeTable, {
-      description: 'Of a postgres pipe: how far each of its tables has come, in the order of its mappings. Else empty.',
+      description: 'Progress of each table of a PostgreSQL pipe, in the order of its mappings; empty for other pipes.',
     }),
-    throughput: Type.Array(Throughput, { description: 'By the minute, the last hour, the oldest first.' }),
+    throughput: Type.Array(Throughput, {
+      description: 'Throughput by minute of the last hour, oldest first. Minutes without activity are omitted.',
+    }),
   },
-  { $id: 'PipeMetrics', additionalProperties: false },
+  { $id: 'PipeMetrics', description: 'State, progress and throughput of a pipe.', additionalProperties: false },
 )
 export type PipeMetrics = Static<typeof PipeMetrics>
 
 export const PipeBadRow = Type.Object(
   {
-    id: Type.String(),
-    at: Type.String({ format: 'date-time', description: 'When it was refused.' }),
-    partition: Type.String(),
-    position: Type.String({ description: 'Where it stands in the source.' }),
-    reason: Type.String({ description: 'The error message of the engine.' }),
-    raw: Type.String({ description: 'The row as it came; its first 10,000 characters.' }),
-    isCut: Type.Boolean({ description: 'Whether the row goes on after that.' }),
+    id: Type.String({ description: 'Id of the rejected row.' }),
+    at: Type.String({ format: 'date-time', description: 'When the row was rejected.' }),
+    partition: Type.String({ description: 'Partition, shard, object or table of the source.' }),
+    position: Type.String({ description: 'Position in the source, such as the Kafka offset.' }),
+    reason: Type.String({ description: 'Error message of ClickHouse.' }),
+    raw: Type.String({ description: 'First 10,000 characters of the row, as read from the source.' }),
+    isCut: Type.Boolean({ description: 'Whether `raw` is truncated.' }),
   },
-  { $id: 'PipeBadRow', additionalProperties: false },
+  { $id: 'PipeBadRow', description: 'Row that ClickHouse rejected.', additionalProperties: false },
 )
 
 export const metricsExample: PipeMetrics = {

@@ -20,9 +20,9 @@ export const getOrganizationPrometheus = operation({
   tag: 'Prometheus',
   summary: 'Get organization metrics',
   description:
-    'Metrics of the organization for a Prometheus server: its services and their states, how many pipes they have in which ' +
-    'state, the state of each pipe and what it has moved, what deleted pipes have left at their sources, its members by role and its API keys. At most the 1000 newest services and the 1000 ' +
-    'newest pipes.',
+    'Returns Prometheus metrics of the organization: services by state, pipes by state, the state and throughput of ' +
+    'each pipe, objects that deleted pipes left at their sources, members by role, and API keys. Includes at most the ' +
+    '1000 newest services and the 1000 newest pipes.',
   access: 'developer',
   textType: expositionType,
   params: Type.Object(OrganizationPath),

@@ -23,8 +23,8 @@ export const getServicePrometheus = operation({
   tag: 'Prometheus',
   summary: 'Get service metrics',
   description:
-    'Metrics of one service for a Prometheus server: whether its engine answers, and of each pipe its state and what it ' +
-    'has moved; at most the 1000 newest pipes.',
+    'Returns Prometheus metrics of one service: its state, and the state and throughput of each pipe. Includes at ' +
+    'most the 1000 newest pipes.',
   access: 'developer',
   textType: expositionType,
   params: Type.Object(ServicePath),

@@ -1,7 +1,7 @@
 // How often runners look at all pipes. Every runner reads all rows, so the load grows with rows times runners: a small installation
 // looks every second, a large one less often, at least every 15 s.
 
-/** Read budget of all runners together: about half a core of PostgreSQL (docs/scale.md). */
+/** Read budget of all runners together: about half a core of PostgreSQL (docs/explanation/scaling.md). */
 const rowsPerSecond = 200_000
 const longestMs = 15_000
 

@@ -162,7 +162,7 @@ function nextCheckAfterMs(check: EngineCheck, { failedChecks }: CheckedState): n
   return recheckAfterMs[failedChecks - 1] ?? recheckAfterMs[0]
 }
 
-/** State of a service after a check (docs/contract.md, services). */
+/** State of a service after a check (docs/reference/services.md#states). */
 export function stateAfter(known: CheckedState, check: EngineCheck): CheckedState {
   if ('version' in check) {
     return { state: 'running', stateReason: null, engineVersion: check.version, failedChecks: 0 }

@@ -18,15 +18,19 @@ export const createPrivateEndpoint = operation({
   tag: 'Service',
   summary: 'Create private endpoint',
   description:
-    'Registers a private endpoint with the organization and attaches it to the service. The same id and description again ' +
-    'give the same answer, so a retry is safe. The same endpoint may be attached to several services of its organization.',
+    'Registers a private endpoint in the organization and attaches it to the service. A repeated request with the ' +
+    'same id and description gets the same response, so a retry is safe. An endpoint may be attached to several ' +
+    'services of its organization.',
   access: 'admin',
   activity: 'private_endpoint_created',
   params: Type.Object(ServicePath),
   query: Type.Object(
     {
       strict: Type.Optional(
-        Type.Boolean({ default: false, description: 'Refuse an id that does not look like one of the provider.' }),
+        Type.Boolean({
+          default: false,
+          description: 'Whether to reject an id that does not have the format of the provider.',
+        }),
       ),
     },
     { additionalProperties: false },
@@ -44,7 +48,7 @@ export const createPrivateEndpoint = operation({
     const { id, description = '' } = body
     const service = await loadService(sql, organizationId, serviceId)
     if (id === '.' || id === '..') {
-      throw invalidBody([{ path: 'id', detail: `id cannot be ${JSON.stringify(id)}, which no URL can name` }])
+      throw invalidBody([{ path: 'id', detail: `id cannot be ${JSON.stringify(id)}: it cannot be sent in a URL` }])
     }
     const warning = unusualId(service.provider, id)
     if (warning && query.strict) {

@@ -149,7 +149,10 @@ onBothDatabases('createService', (app) => {
         [{ name: '' }, 'name must have 1 to 50 characters, not 0'],
         [{ name: 'n'.repeat(51) }, 'name must have 1 to 50 characters, not 51'],
         [{ provider: 'ibm' }, 'provider must be one of aws, gcp, azure, not "ibm"'],
-        [{ region: 'US-East' }, 'region must be small letters, digits and hyphens such as us-east-1, not "US-East"'],
+        [
+          { region: 'US-East' },
+          'region must be lower-case letters, digits and hyphens such as us-east-1, not "US-East"',
+        ],
         [{ state: 'running' }, 'state is not a known field'],
         [{ endpoint: null }, 'endpoint must be an object, not null'],
         [{ endpoint: { url: 'http://a', username: 'u' } }, 'endpoint.password is required'],

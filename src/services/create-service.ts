@@ -22,8 +22,8 @@ export const createService = operation({
   tag: 'Service',
   summary: 'Create service',
   description:
-    'Registers an engine that is already running. It is checked at once: the answer has the state `provisioning`, and within ' +
-    'seconds the state shows whether the engine can be reached with the credentials. The password is stored sealed and never shown.',
+    'Registers a ClickHouse server that is already running. The response has the state `provisioning`. A health check ' +
+    'follows immediately and sets the state. The password is stored encrypted and never returned.',
   access: 'admin',
   activity: 'service_created',
   wakes: ['checker'],

@@ -88,7 +88,7 @@ onBothDatabases('deletePrivateEndpoint', (app) => {
       for (const id of ['.', '..']) {
         const { status, body } = await app().request('POST', url(), { key: admin, body: { id } })
         assert.equal(status, 400)
-        assert.equal(body.error, `BAD_REQUEST: id cannot be "${id}", which no URL can name`)
+        assert.equal(body.error, `BAD_REQUEST: id cannot be "${id}": it cannot be sent in a URL`)
       }
       assert.deepEqual(await list(), [])
     })

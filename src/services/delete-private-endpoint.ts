@@ -16,14 +16,14 @@ export const deletePrivateEndpoint = operation({
   tag: 'Service',
   summary: 'Delete private endpoint',
   description:
-    'Detaches the endpoint from the service. Other services that use it keep it; when none does, it leaves the ' +
-    'organization. Slashes in the id are sent as `%2F`.',
+    'Detaches the private endpoint from the service. If no other service uses it, it is also removed from the ' +
+    'organization. Send slashes in the id as `%2F`.',
   access: 'admin',
   activity: 'private_endpoint_deleted',
   versioned: true,
   params: Type.Object({
     ...ServicePath,
-    privateEndpointId: { ...EndpointId, description: 'An endpoint that is attached to the service.' },
+    privateEndpointId: { ...EndpointId, description: 'Id of a private endpoint that is attached to the service.' },
   }),
   result: NoResult,
   problems: [],

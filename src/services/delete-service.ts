@@ -12,8 +12,9 @@ export const deleteService = operation({
   tag: 'Service',
   summary: 'Delete service',
   description:
-    'Removes the service from the organization; the engine itself is left alone. Its private endpoints are detached, and ' +
-    'those that no other service uses leave the organization. A service that has pipes is not removed.',
+    'Removes the service from the organization. ClickHouse and its data are not changed. The private endpoints of the ' +
+    'service are detached; those that no other service uses are removed from the organization. A service with pipes ' +
+    'cannot be deleted.',
   access: 'admin',
   activity: 'service_deleted',
   versioned: true,

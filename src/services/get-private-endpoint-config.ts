@@ -11,8 +11,8 @@ export const getPrivateEndpointConfig = operation({
   tag: 'Service',
   summary: 'Get private endpoint configuration',
   description:
-    'What a private endpoint of the provider must be connected to in order to reach the service, as the operator of this ' +
-    'Penstock has set it for the provider and the region.',
+    'Returns the endpoint service that a private endpoint must connect to. The operator of Penstock configures it for ' +
+    'each provider and region.',
   access: 'developer',
   params: Type.Object(ServicePath),
   result: PrivateEndpointConfig,

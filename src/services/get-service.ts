@@ -10,13 +10,14 @@ export const getService = operation({
   tag: 'Service',
   summary: 'Get service',
   description:
-    'The service and what the last check of its engine found. The ETag changes with what can be changed, not with the state.',
+    'Returns the service with the result of its last health check. The `ETag` changes with the fields that can be ' +
+    'updated, and not with the state.',
   access: 'developer',
   versioned: true,
   params: Type.Object(ServicePath),
   result: Service,
   problems: [],
-  example: { summary: 'A running engine', result: serviceExample },
+  example: { summary: 'A running service', result: serviceExample },
   async run({ sql }, { params }) {
     const service = await loadService(sql, params.organizationId, params.serviceId)
     const attached = await loadAttachments(sql, service)

@@ -174,7 +174,7 @@ onBothDatabases('listPrivateEndpoints', (app) => {
       for (const wrong of [`${cursor}A`, cursor.slice(1), 'x', madeUp, '%01']) {
         const { status, body } = await app().request('GET', `${url()}?cursor=${wrong}`, { key: admin })
         assert.equal(status, 400, wrong)
-        assert.equal(body.error, 'BAD_REQUEST: cursor must be one that the Link header of a page gave')
+        assert.equal(body.error, 'BAD_REQUEST: cursor must be a value from the Link header of a page')
       }
     })
 

@@ -12,11 +12,11 @@ export const listPrivateEndpoints = operation({
   path: '/v1/organizations/{organizationId}/services/{serviceId}/privateEndpoint',
   tag: 'Service',
   summary: 'List private endpoints',
-  description: 'The private endpoints that are attached to the service, the newest first.',
+  description: 'Returns the private endpoints that are attached to the service, newest first.',
   access: 'developer',
   params: Type.Object(ServicePath),
   query: PageQuery,
-  result: Type.Array(PrivateEndpoint),
+  result: Type.Array(PrivateEndpoint, { description: 'Private endpoints, newest first.' }),
   problems: [],
   example: { summary: 'One endpoint', result: [privateEndpointExample] },
   async run({ sql }, { params, query }) {

@@ -14,12 +14,12 @@ export const listServiceTables = operation({
   tag: 'Service',
   summary: 'List tables of a service',
   description:
-    'The tables of the service with their number of rows and their size on disk, by database and name, read from the engine: ' +
-    'those that the user of the endpoint may see, at most 1,000, without system tables. Empty for a service without an ' +
-    'endpoint. Takes at most 5 seconds.',
+    'Returns the tables of the service with row counts and sizes, sorted by database and name. Penstock reads them ' +
+    'from ClickHouse: at most 1,000 tables that the user may see, without system tables. The list is empty for a ' +
+    'service without an endpoint. Takes at most 5 seconds.',
   access: 'developer',
   params: Type.Object(ServicePath),
-  result: Type.Array(ServiceTable),
+  result: Type.Array(ServiceTable, { description: 'Tables, sorted by database and name.' }),
   problems: ['engine_refuses', 'engine_unavailable'],
   example: {
     summary: 'One table',

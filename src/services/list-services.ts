@@ -13,12 +13,12 @@ export const listServices = operation({
   tag: 'Service',
   summary: 'List services',
   description:
-    'The services of the organization with their present state, the newest first. Of the private endpoints of each, the ids ' +
-    'of the newest 10.',
+    'Returns the services of the organization with their current states, newest first. Each has the ids of its newest ' +
+    '10 private endpoints.',
   access: 'developer',
   params: Type.Object(OrganizationPath),
   query: PageQuery,
-  result: Type.Array(Service),
+  result: Type.Array(Service, { description: 'Services, newest first.' }),
   problems: [],
   example: { summary: 'One service', result: [serviceExample] },
   async run({ sql }, { params: { organizationId }, query }) {

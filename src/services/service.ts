@@ -11,27 +11,31 @@ import type { OperationSettings } from '../operation/operation.ts'
 import { idParameter, OrganizationPath } from '../organizations/organization.ts'
 import type { Attachments } from '../private-endpoints/private-endpoint.ts'
 
-export const ServicePath = { ...OrganizationPath, serviceId: idParameter('A service of the organization.') }
+export const ServicePath = { ...OrganizationPath, serviceId: idParameter('Id of the service.') }
 
-const Provider = Type.Enum(['aws', 'gcp', 'azure'], { description: 'The cloud that the engine runs in.' })
+const Provider = Type.Enum(['aws', 'gcp', 'azure'], { description: 'Cloud provider that ClickHouse runs on.' })
 export type Provider = Static<typeof Provider>
 
-const ServiceName = Type.String({ minLength: 1, maxLength: 50, description: 'For people; need not be unique.' })
+const ServiceName = Type.String({
+  minLength: 1,
+  maxLength: 50,
+  description: 'Display name of the service. It need not be unique.',
+})
 
 const Region = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[a-z0-9-]+$',
-  patternHint: 'small letters, digits and hyphens such as us-east-1',
-  description: 'The region of the provider that the engine runs in.',
+  patternHint: 'lower-case letters, digits and hyphens such as us-east-1',
+  description: 'Region of the cloud provider that ClickHouse runs in.',
 })
 
 const ServiceState = Type.Enum(['provisioning', 'running', 'degraded', 'failed', 'stopped'], {
   description:
-    'What the last check of the engine found; it is checked every 30 seconds, and at once after a change. `provisioning`: ' +
-    'not checked yet. `running`: it answers. `degraded`: it was running, and one or two checks have failed since. `failed`: ' +
-    'three have, or it was never reached, or it refuses the user name or the password. `stopped`: it was running, and after ' +
-    'three failed checks nothing accepts connections.',
+    'Result of the last health check of ClickHouse. Checks run every 30 seconds, and immediately after a change. ' +
+    '`provisioning`: not checked yet. `running`: the last check succeeded. `degraded`: it was running, and one or two ' +
+    'checks have failed since. `failed`: three checks have failed, it was never reached, or it rejects the user name ' +
+    'or the password. `stopped`: it was running, three checks have failed, and connections are refused.',
 })
 export type ServiceState = Static<typeof ServiceState>
 
@@ -42,20 +46,20 @@ const EndpointUrl = Type.String({
   maxLength: 300,
   checkedPattern: `^https?:\\/\\/${bracketedHostPattern}(?::\\d{1,5})?\\/?$`,
   description:
-    "Where the HTTP interface of the engine is: `http` or `https`, a host, and a port unless it is ClickHouse's own (8123, " +
-    'with TLS 8443). No user name, path, query or fragment. With a password `https`, unless the operator allows `http`.',
+    'URL of the HTTP interface of ClickHouse: `http` or `https`, a host and a port. Default port: 8123, with TLS ' +
+    '8443. No user name, path, query or fragment. A password requires `https`, unless the operator allows `http`.',
 })
 const withoutControls = {
   pattern: '^[^\\u0000-\\u001f\\u007f]*$',
   patternHint: 'text without control characters',
 }
-const Username = Type.String({ minLength: 1, maxLength: 255, ...withoutControls, description: 'A user of the engine.' })
+const Username = Type.String({ minLength: 1, maxLength: 255, ...withoutControls, description: 'ClickHouse user.' })
 const Password = Type.String({
   maxLength: 4096,
   ...withoutControls,
   secret: true,
   writeOnly: true,
-  description: 'The password of the user; may be empty. It is stored sealed and never shown.',
+  description: 'Password of the user; may be empty. It is stored encrypted and never returned.',
 })
 
 /** Maximum number of private endpoint ids of a service, and of a service in a list. */
@@ -66,39 +70,46 @@ const PrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255
 
 export const Service = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
+    id: Type.String({ format: 'uuid', description: 'Id of the service.' }),
     name: ServiceName,
     provider: Provider,
     region: Region,
     state: ServiceState,
     stateReason: nullable(
-      Type.String({ description: 'Why the service has this state, as a sentence; null while it is running.' }),
+      Type.String({ description: 'Reason for the state, as a sentence; `null` while the state is `running`.' }),
     ),
     engineVersion: nullable(
-      Type.String({ description: 'As the engine reported it when it last answered; null until it has.' }),
+      Type.String({ description: 'ClickHouse version from the last successful check; `null` before the first one.' }),
     ),
     endpoints: Type.Array(
       Type.Object(
         {
-          protocol: Type.Enum(['http', 'https']),
-          host: Type.String(),
-          port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+          protocol: Type.Enum(['http', 'https'], { description: 'Protocol of the HTTP interface.' }),
+          host: Type.String({ description: 'Host name or IP address.' }),
+          port: Type.Integer({ minimum: 1, maximum: 65_535, description: 'Port of the HTTP interface.' }),
           username: Username,
         },
         { additionalProperties: false },
       ),
-      { description: 'How the engine is reached: one entry, or none when no endpoint has been registered.' },
+      { description: 'Address of ClickHouse: one entry, or an empty list if no endpoint is registered.' },
     ),
     privateEndpointIds: {
       ...PrivateEndpointIds,
       description:
-        'The private endpoints attached to the service, the newest first: at most 1000, in a list of services at most 10. ' +
-        '`listPrivateEndpoints` has them all.',
+        'Ids of the attached private endpoints, newest first: at most 1000, in a list of services at most 10. ' +
+        '`listPrivateEndpoints` returns all.',
     },
-    ipAccessList: Type.Array(IpAccess, { description: 'From where the engine may be used; empty: from everywhere.' }),
-    createdAt: Type.String({ format: 'date-time' }),
+    ipAccessList: Type.Array(IpAccess, {
+      description:
+        'Addresses that may use ClickHouse; an empty list allows all. Penstock stores the list and does not enforce it.',
+    }),
+    createdAt: Type.String({ format: 'date-time', description: 'When the service was registered.' }),
   },
-  { $id: 'Service', additionalProperties: false },
+  {
+    $id: 'Service',
+    description: 'Registered ClickHouse with the result of its last health check.',
+    additionalProperties: false,
+  },
 )
 export type Service = Static<typeof Service>
 
@@ -109,16 +120,18 @@ export const ServiceCreate = Type.Object(
     region: Region,
     endpoint: Type.Object(
       { url: EndpointUrl, username: Username, password: Password },
-      { additionalProperties: false, description: 'Where the engine is, and how to sign in.' },
+      { additionalProperties: false, description: 'Address of ClickHouse, and the user and password to connect with.' },
     ),
     ipAccessList: Type.Optional(
       ipAccessListOf({
         default: [],
-        description: 'From where the engine may be used; empty: from everywhere. Each source once.',
+        description:
+          'Addresses that may use ClickHouse; an empty list allows all. Penstock stores the list and does not enforce it. A ' +
+          'source must not be repeated.',
       }),
     ),
   },
-  { $id: 'ServiceCreate', additionalProperties: false },
+  { $id: 'ServiceCreate', description: 'ClickHouse to register.', additionalProperties: false },
 )
 
 const endpointIdsToChange = (description: string) =>
@@ -126,7 +139,7 @@ const endpointIdsToChange = (description: string) =>
     Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 100, uniqueItems: true, description }),
   )
 
-const ignored = 'Ignored: it is set by the checks of the engine.'
+const ignored = 'Ignored: the health checks set it.'
 
 export const ServicePatch = Type.Object(
   {
@@ -137,50 +150,59 @@ export const ServicePatch = Type.Object(
         {
           additionalProperties: false,
           description:
-            'What is left out stays: a new password keeps URL and user name. With another protocol, host or port the ' +
-            'password must be sent too.',
+            'Changes of the endpoint. Fields that are not sent keep their values. A different protocol, host or port requires ' +
+            'the password.',
         },
       ),
     ),
     privateEndpointIds: Type.Optional(
-      Type.Union([
-        Type.Object(
-          {
-            add: endpointIdsToChange('Attach these; the organization must have them.'),
-            remove: endpointIdsToChange('Detach these; they must be attached.'),
-          },
-          { additionalProperties: false },
-        ),
-        { ...PrivateEndpointIds, description: 'The present list as it was read, sent back unchanged.' },
-      ]),
+      Type.Union(
+        [
+          Type.Object(
+            {
+              add: endpointIdsToChange(
+                'Ids of private endpoints to attach. They must be registered in the organization.',
+              ),
+              remove: endpointIdsToChange('Ids of private endpoints to detach. They must be attached.'),
+            },
+            { additionalProperties: false },
+          ),
+          { ...PrivateEndpointIds, description: 'The current list, unchanged.' },
+        ],
+        { description: 'Private endpoints to attach and to detach, or the current list unchanged.' },
+      ),
     ),
     ipAccessList: Type.Optional(
-      Type.Union([
-        Type.Object(
-          {
-            add: Type.Optional(
-              ipAccessListOf({
-                description: 'Let these in too, each once; a source that the list has gets the new description.',
-              }),
-            ),
-            remove: Type.Optional(
-              Type.Array(Type.Object({ source: IpSource }, { additionalProperties: false }), {
-                maxItems: maxIpAccessEntries,
-                description: 'Take these out, each once; the list must have them.',
-              }),
-            ),
-          },
-          { additionalProperties: false },
-        ),
-        ipAccessListOf({ description: 'The present list, sent back unchanged.' }),
-      ]),
+      Type.Union(
+        [
+          Type.Object(
+            {
+              add: Type.Optional(
+                ipAccessListOf({
+                  description:
+                    'Addresses to add. A source that is in the list already gets the new description. A source must not be repeated.',
+                }),
+              ),
+              remove: Type.Optional(
+                Type.Array(Type.Object({ source: IpSource }, { additionalProperties: false }), {
+                  maxItems: maxIpAccessEntries,
+                  description: 'Addresses to remove. They must be in the list. A source must not be repeated.',
+                }),
+              ),
+            },
+            { additionalProperties: false },
+          ),
+          ipAccessListOf({ description: 'The current list, unchanged.' }),
+        ],
+        { description: 'Addresses to add to the IP access list and to remove from it, or the current list unchanged.' },
+      ),
     ),
     // A client may read a service, edit it and send all of it back; a check may have changed the state since then.
     state: Type.Optional({ ...ServiceState, description: ignored }),
     stateReason: Type.Optional(nullable(Type.String({ maxLength: 1000, description: ignored }))),
     engineVersion: Type.Optional(nullable(Type.String({ maxLength: 255, description: ignored }))),
   },
-  { $id: 'ServicePatch', additionalProperties: false },
+  { $id: 'ServicePatch', description: 'Changes to a service.', additionalProperties: false },
 )
 export type ServicePatch = Static<typeof ServicePatch>
 
@@ -188,28 +210,36 @@ export const ServiceTable = Type.Object(
   {
     database: Type.String({ description: 'Database of the table.' }),
     table: Type.String({ description: 'Name of the table.' }),
-    engine: Type.String({ description: 'Its engine, such as `MergeTree` or `View`.' }),
+    engine: Type.String({ description: 'Table engine, such as `MergeTree` or `View`.' }),
     rows: nullable(
       Type.Integer({
         minimum: 0,
         description:
-          'Number of rows, with older versions and deleted rows that the engine has not merged yet; null when the engine does not ' +
-          'count them, as of views.',
+          'Number of rows, including older versions and deleted rows that ClickHouse has not merged yet; `null` if ' +
+          'ClickHouse does not count them, for example in a view.',
       }),
     ),
     bytes: nullable(
-      Type.Integer({ minimum: 0, description: 'Size on disk in bytes, compressed; null as for `rows`.' }),
+      Type.Integer({
+        minimum: 0,
+        description:
+          'Compressed size on disk in bytes; `null` if ClickHouse does not report it, for example for a view.',
+      }),
     ),
   },
-  { $id: 'ServiceTable', additionalProperties: false },
+  { $id: 'ServiceTable', description: 'Table of a service.', additionalProperties: false },
 )
 
 export const PrivateEndpointConfig = Type.Object(
   {
-    endpointServiceId: Type.String({ description: 'What to connect a private endpoint of the provider to.' }),
-    privateDnsHostname: Type.String({ description: 'The name by which the engine is reached over it.' }),
+    endpointServiceId: Type.String({ description: 'Endpoint service to connect a private endpoint to.' }),
+    privateDnsHostname: Type.String({ description: 'DNS name of ClickHouse over the private endpoint.' }),
   },
-  { $id: 'PrivateEndpointConfig', additionalProperties: false },
+  {
+    $id: 'PrivateEndpointConfig',
+    description: 'Endpoint service that private endpoints connect to.',
+    additionalProperties: false,
+  },
 )
 
 /** A service as it is stored. */

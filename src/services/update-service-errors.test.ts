@@ -51,7 +51,7 @@ onBothDatabases('updateService', (app) => {
         [{ endpoints: [] }, 'endpoints cannot be changed'],
         [{ colour: 'red' }, 'colour is not a known field'],
         [{ ipAccessList: null }, 'ipAccessList must be an object or a list, not null'],
-        [{ ipAccessList: [] }, 'ipAccessList as a list must be the present one; to change it, send {"add"'],
+        [{ ipAccessList: [] }, 'ipAccessList as a list must be the current list; to change it, send {"add"'],
         [{ ipAccessList: { add: [{ source: 'x' }] } }, 'ipAccessList.add[0].source must be an IP address or a range'],
         [{ ipAccessList: { add: [entry(1), entry(1)] } }, 'ipAccessList.add[1].source repeats "192.0.2.1"'],
         [{ ipAccessList: { remove: [entry(1)] } }, 'ipAccessList.remove[0].source is not in the list: "192.0.2.1"'],
@@ -67,7 +67,7 @@ onBothDatabases('updateService', (app) => {
           { ipAccessList: { add: Array.from({ length: 100 }, (_, index) => entry(index)) } },
           'ipAccessList must have at most 100 entries, not 101',
         ],
-        [{ privateEndpointIds: ['other'] }, 'privateEndpointIds as a list must be the present one'],
+        [{ privateEndpointIds: ['other'] }, 'privateEndpointIds as a list must be the current list'],
         [
           { privateEndpointIds: { add: ['own', 'unknown'] } },
           'privateEndpointIds.add[1] is not a private endpoint of the organization: "unknown"; create it first',

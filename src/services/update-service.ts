@@ -30,12 +30,12 @@ export const updateService = operation({
   tag: 'Service',
   summary: 'Update service',
   description:
-    'Changes the fields that are sent and leaves the others as they are; if anything is wrong, nothing is changed. ' +
-    '`privateEndpointIds` and `ipAccessList` take what to `add` and what to `remove`; the list that the service has may be ' +
-    'sent back unchanged. With another protocol, host or port `endpoint.password` must be sent too: the password that is ' +
-    'stored goes only where it was registered for. A password that is sent counts as a change, whatever it was before. The ' +
-    'engine is checked at once; with another endpoint the state is `provisioning` until then. `state`, `stateReason` and ' +
-    '`engineVersion` are set by the checks and are ignored.',
+    'Changes the fields that are sent and keeps the others. If a field is invalid, nothing is changed. ' +
+    '`privateEndpointIds` and `ipAccessList` take entries to `add` and to `remove`; the current list may be sent ' +
+    'unchanged. A different protocol, host or port requires `endpoint.password`: the stored password is sent only to ' +
+    'the address that it was registered for. A password that is sent always counts as a change. A health check ' +
+    'follows immediately; after a change of the endpoint the state is `provisioning` until then. `state`, ' +
+    '`stateReason` and `engineVersion` are ignored.',
   access: 'admin',
   activity: 'service_updated',
   wakes: ['checker', 'runner'],
@@ -199,6 +199,6 @@ async function endpointChanges(
 function notTheList(path: string): FieldProblem {
   return {
     path,
-    detail: `${path} as a list must be the present one; to change it, send {"add": [...], "remove": [...]}`,
+    detail: `${path} as a list must be the current list; to change it, send {"add": [...], "remove": [...]}`,
   }
 }

@@ -9,10 +9,11 @@ export const Host = Type.String({
   maxLength: longestHost,
   pattern: hostPattern,
   patternHint: 'a host name or an IP address',
+  description: 'Host name or IP address of the server.',
 })
 
 const largestPort = 65_535
-export const Port = Type.Integer({ minimum: 1, maximum: largestPort })
+export const Port = Type.Integer({ minimum: 1, maximum: largestPort, description: 'TCP port of the server.' })
 
 /** `host:port`, with an IPv6 address in brackets. */
 function isBroker(text: string): boolean {

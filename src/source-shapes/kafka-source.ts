@@ -23,7 +23,7 @@ import {
 } from './source-kind.ts'
 
 const Authentication = Type.Enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'IAM_ROLE', 'IAM_USER', 'MUTUAL_TLS'], {
-  description: 'Decides which credentials are needed.',
+  description: 'Authentication mechanism. It determines the required credentials.',
 })
 
 const base64 = '[A-Za-z0-9+/=\\s]+'
@@ -39,77 +39,93 @@ const CaCertificate = Type.String({
   ...certificatePem,
   // Not quoted: a private key may be pasted here by mistake.
   unquoted: true,
-  description: 'PEM. Whether the certificate is good is checked by `validateSamples`.',
+  description: 'CA certificates of the server in PEM format. `validateSamples` ' + 'checks them.',
 })
 
 const KafkaCredentials = secretGroup({
   ...login,
   ...userKey,
-  certificate: Type.Optional(secretText(longestPem, 'Client certificate, for `MUTUAL_TLS`.', certificatePem)),
+  certificate: Type.Optional(
+    secretText(longestPem, 'Client certificate in PEM format, for `MUTUAL_TLS`.', certificatePem),
+  ),
   privateKey: Type.Optional(
-    secretText(longestPem, 'Key of the client certificate.', {
+    secretText(longestPem, 'Private key of the client certificate in PEM format, not encrypted.', {
       pattern: `^\\s*-----BEGIN (?:RSA |EC )?PRIVATE KEY-----${base64}-----END (?:RSA |EC )?PRIVATE KEY-----\\s*$`,
       patternHint: 'PEM: one "-----BEGIN PRIVATE KEY-----" block, not encrypted',
     }),
   ),
   connectionString: Type.Optional(
-    secretText(4096, 'For `azureeventhub`; stands for user name and password.', connectionStringForm),
+    secretText(
+      4096,
+      'Connection string of Azure Event Hubs, for `azureeventhub`. It replaces user name and password.',
+      connectionStringForm,
+    ),
   ),
 })
 
 const ReversePrivateEndpointIds = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), {
   maxItems: 64,
-  description: 'Private ways to the brokers; a new list replaces the old one.',
+  description:
+    'Ids of reverse private endpoints that the operator has configured, to connect to the brokers. A new list ' +
+    'replaces the current one.',
 })
 
 const Offset = Type.Object(
   {
-    strategy: Type.Enum(['from_beginning', 'from_latest', 'from_timestamp']),
+    strategy: Type.Enum(['from_beginning', 'from_latest', 'from_timestamp'], {
+      description: 'Earliest offset, latest offset, or the first record at or after `timestamp`.',
+    }),
     timestamp: Type.Optional(
       Type.String({
         maxLength: 16,
         pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}$',
         patternHint: 'a date and time such as 2026-01-31T12:00',
-        description: '`YYYY-MM-DDTHH:MM`, UTC. With `from_timestamp`, and only with it.',
+        description: 'Timestamp `YYYY-MM-DDTHH:MM` in UTC. Required for `from_timestamp`, not allowed otherwise.',
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: 'Where to start reading in a topic that the pipe has not read yet.' },
 )
 
+const schemaRegistry = 'Schema registry, for `AvroConfluent` and `Protobuf`.'
 const registry = {
   url: Type.String({
     minLength: 1,
     maxLength: 2048,
     checkedPattern: httpUrlPattern,
-    description: '`http` or `https`, without user name and password.',
+    description: 'URL of the schema registry: `http` or `https`, without user name and password.',
   }),
   authentication: Type.Optional(
     Type.Enum(['PLAIN'], {
-      description: 'Left out: the registry asks for nothing. `PLAIN` when credentials are sent.',
+      description:
+        'Authentication at the schema registry: user name and password. Default: `PLAIN` if credentials are sent, ' +
+        'otherwise no authentication.',
     }),
   ),
   caCertificate: Type.Optional(CaCertificate),
 }
 
 const fixed = {
-  type: Type.Enum(['kafka', 'redpanda', 'msk', 'confluent', 'warpstream', 'azureeventhub', 'dokafka']),
+  type: Type.Enum(['kafka', 'redpanda', 'msk', 'confluent', 'warpstream', 'azureeventhub', 'dokafka'], {
+    description: 'Kafka vendor or service.',
+  }),
   authentication: Authentication,
   brokers: Type.String({
     minLength: 1,
     maxLength: 8192,
     checkedPattern: brokersPattern,
-    description: '`host:port`, separated by commas.',
+    description: 'Bootstrap brokers as `host:port`, separated by commas.',
   }),
-  topics: Type.String({ minLength: 1, maxLength: 8192, description: 'Separated by commas.' }),
+  topics: Type.String({ minLength: 1, maxLength: 8192, description: 'Names of the topics, separated by commas.' }),
   format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent', 'Protobuf'], {
-    description: '`AvroConfluent` needs `schemaRegistry`.',
+    description: 'Format of the records. `AvroConfluent` and `Protobuf` need `schemaRegistry`.',
   }),
   consumerGroup: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'When a pipe is created without one: `penstock-` and the id of the pipe.',
+      description:
+        'Kafka consumer group under which offsets are committed. Default: `penstock-` and the id of the pipe.',
     }),
   ),
   offset: Type.Optional(Offset),
@@ -119,8 +135,11 @@ const fixed = {
 }
 
 export const KafkaSource = Type.Object(
-  { ...fixed, schemaRegistry: Type.Optional(Type.Object(registry, { additionalProperties: false })) },
-  { $id: 'KafkaSource', additionalProperties: false },
+  {
+    ...fixed,
+    schemaRegistry: Type.Optional(Type.Object(registry, { additionalProperties: false, description: schemaRegistry })),
+  },
+  { $id: 'KafkaSource', description: 'Kafka source.', additionalProperties: false },
 )
 export type KafkaSource = Static<typeof KafkaSource>
 
@@ -130,10 +149,13 @@ export const KafkaSourceCreate = Type.Object(
     offset: Type.Optional({ ...Offset, default: { strategy: 'from_beginning' } } as typeof Offset),
     credentials: Type.Optional(KafkaCredentials),
     schemaRegistry: Type.Optional(
-      Type.Object({ ...registry, credentials: Type.Optional(Credentials) }, { additionalProperties: false }),
+      Type.Object(
+        { ...registry, credentials: Type.Optional(Credentials) },
+        { additionalProperties: false, description: schemaRegistry },
+      ),
     ),
   },
-  { $id: 'KafkaSourceCreate', additionalProperties: false },
+  { $id: 'KafkaSourceCreate', description: 'Kafka source with its credentials.', additionalProperties: false },
 )
 export type KafkaSourceCreate = Static<typeof KafkaSourceCreate>
 
@@ -148,7 +170,8 @@ export const KafkaSourcePatch = Type.Object(
   {
     $id: 'KafkaSourcePatch',
     additionalProperties: false,
-    description: 'The credentials of the schema registry cannot be changed.',
+    description:
+      'Changes to a Kafka source. Fields that are not listed here, such as the schema registry, cannot be changed.',
   },
 )
 export type KafkaSourcePatch = Static<typeof KafkaSourcePatch>

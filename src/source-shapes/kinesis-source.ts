@@ -13,7 +13,7 @@ import {
 } from './source-kind.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER'], {
-  description: '`IAM_ROLE` needs `iamRole`, `IAM_USER` needs `accessKey`.',
+  description: 'Authentication: `IAM_ROLE` requires `iamRole`, `IAM_USER` requires `accessKey`.',
 })
 
 /** The last second of the year 9999. */
@@ -21,31 +21,43 @@ const lastSecond = 253_402_300_799
 
 const fixed = {
   authentication: Authentication,
-  format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent']),
-  iteratorType: Type.Enum(['TRIM_HORIZON', 'LATEST', 'AT_TIMESTAMP'], { description: 'Where reading begins.' }),
+  format: Type.Enum(['JSONEachRow', 'Avro', 'AvroConfluent'], {
+    description: 'Format of the records. `AvroConfluent` is accepted but not supported: the pipe fails when it starts.',
+  }),
+  iteratorType: Type.Enum(['TRIM_HORIZON', 'LATEST', 'AT_TIMESTAMP'], {
+    description: 'Where to start reading in a stream that the pipe has not read yet, as in the Kinesis API.',
+  }),
   region: Type.String({
     maxLength: 64,
     pattern: '^[a-z]{2,}(?:-[a-z]+)+-[0-9]{1,2}$',
     patternHint: 'a region such as eu-west-1',
+    description: 'AWS region of the stream.',
   }),
   streamName: Type.String({
     minLength: 1,
     maxLength: 128,
     pattern: '^[A-Za-z0-9_.-]+$',
     patternHint: 'a name of letters, digits and the characters _ . -',
+    description: 'Name of the Kinesis data stream.',
   }),
   timestamp: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: lastSecond,
-      description: 'Seconds since 1970. With `AT_TIMESTAMP`, and only with it.',
+      description: 'Unix timestamp in seconds. Required for `AT_TIMESTAMP`, not allowed otherwise.',
     }),
   ),
 }
 
+const enhancedFanOut = 'Whether to register a consumer with enhanced fan-out. `false`: the pipe polls the stream.'
+
 const Shown = Type.Object(
-  { ...fixed, iamRole: Type.Optional(IamRole), useEnhancedFanOut: Type.Optional(Type.Boolean()) },
-  { $id: 'KinesisSource', additionalProperties: false },
+  {
+    ...fixed,
+    iamRole: Type.Optional(IamRole),
+    useEnhancedFanOut: Type.Optional(Type.Boolean({ description: enhancedFanOut })),
+  },
+  { $id: 'KinesisSource', description: 'Kinesis source.', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
 export type KinesisSource = Shown
@@ -55,9 +67,9 @@ const Create = Type.Object(
     ...fixed,
     accessKey: Type.Optional(AccessKey),
     iamRole: Type.Optional(IamRole),
-    useEnhancedFanOut: Type.Optional(Type.Boolean({ default: false })),
+    useEnhancedFanOut: Type.Optional(Type.Boolean({ default: false, description: enhancedFanOut })),
   },
-  { $id: 'KinesisSourceCreate', additionalProperties: false },
+  { $id: 'KinesisSourceCreate', description: 'Kinesis source with its credentials.', additionalProperties: false },
 )
 type Create = Static<typeof Create>
 
@@ -67,7 +79,7 @@ const Patch = Type.Object(
     accessKey: Type.Optional(nullable(AccessKey)),
     iamRole: Type.Optional(nullable(IamRole)),
   },
-  { $id: 'KinesisSourcePatch', additionalProperties: false },
+  { $id: 'KinesisSourcePatch', description: 'Changes to a Kinesis source.', additionalProperties: false },
 )
 type Patch = Static<typeof Patch>
 

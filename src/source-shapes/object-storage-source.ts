@@ -18,35 +18,53 @@ import {
 } from './source-kind.ts'
 
 const Authentication = Type.Enum(['IAM_ROLE', 'IAM_USER', 'CONNECTION_STRING'], {
-  description: '`CONNECTION_STRING` is for `azureblobstorage`. Without authentication the objects are public.',
+  description: 'Authentication. `CONNECTION_STRING` is for `azureblobstorage`. Omit it for public objects.',
 })
 
-const AzureContainerName = Type.String({ minLength: 1, maxLength: 255, description: 'For `azureblobstorage`.' })
-const Path = Type.String({ minLength: 1, maxLength: 1024, description: 'Path or glob pattern within the container.' })
+const AzureContainerName = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: 'Azure container, for `azureblobstorage`.',
+})
+const Path = Type.String({
+  minLength: 1,
+  maxLength: 1024,
+  description: 'Path or glob pattern of the objects in the container, for `azureblobstorage`.',
+})
 const ConnectionString = Type.String({
   minLength: 1,
   maxLength: 4096,
   secret: true,
   ...connectionStringForm,
   description:
-    '`name=value` parts, separated by `;`. Only values that say where the account is are shown; its secret parts ' +
-    '(`AccountKey=`, `SharedAccessSignature=`, `sig=`) and all others are shown as `***`.',
+    'Azure connection string: `name=value` parts, separated by `;`. Responses mask its secrets (`AccountKey=`, ' +
+    '`SharedAccessSignature=`, `sig=`) and unknown parts as `***`.',
 })
-const Compression = Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd'], { default: 'auto' })
-const IsContinuous = Type.Boolean({ default: false, description: 'Whether to go on with objects that come later.' })
+const Compression = Type.Enum(['auto', 'none', 'gzip', 'gz', 'brotli', 'br', 'xz', 'LZMA', 'zstd'], {
+  default: 'auto',
+  description: 'Compression of the objects. `auto`: detected from the extension and the first bytes.',
+})
+const IsContinuous = Type.Boolean({
+  default: false,
+  description:
+    '`true`: load new objects continuously. `false`: load the existing objects, then the pipe is `Completed`.',
+})
 
 const SkipInitialLoad = Type.Boolean({
   default: false,
-  description: 'With `queueUrl`: whether to load only objects that the queue reports, and none that were there before.',
+  description: 'Whether to skip existing objects and load only objects that the queue announces. Requires `queueUrl`.',
 })
 
 const fixed = {
-  type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces']),
-  format: Type.Enum(['JSONEachRow', 'CSV', 'CSVWithNames', 'TabSeparated', 'TabSeparatedWithNames', 'Parquet', 'Avro']),
+  type: Type.Enum(['s3', 'gcs', 'azureblobstorage', 'dospaces'], { description: 'Object storage service.' }),
+  format: Type.Enum(
+    ['JSONEachRow', 'CSV', 'CSVWithNames', 'TabSeparated', 'TabSeparatedWithNames', 'Parquet', 'Avro'],
+    { description: 'Format of the objects.' },
+  ),
   authentication: Type.Optional(Authentication),
   azureContainerName: Type.Optional(AzureContainerName),
   delimiter: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 1, description: 'One character, for `CSV` and `CSVWithNames`.' }),
+    Type.String({ minLength: 1, maxLength: 1, description: 'Field delimiter of `CSV` and `CSVWithNames`.' }),
   ),
   iamRole: Type.Optional(IamRole),
   path: Type.Optional(Path),
@@ -56,8 +74,8 @@ const fixed = {
       maxLength: 2048,
       checkedPattern: queueUrlPattern,
       description:
-        'URL of a queue that reports new objects: of SQS for `s3`, of Queue Storage for `azureblobstorage`. Needs `isContinuous`. ' +
-        'The queue must be for this pipe alone.',
+        'URL of a queue with notifications about new objects: Amazon SQS for `s3`, Azure Queue Storage for ' +
+        '`azureblobstorage`. Requires `isContinuous`. No other consumer may read the queue.',
     }),
   ),
   url: Type.Optional(
@@ -65,7 +83,8 @@ const fixed = {
       minLength: 1,
       maxLength: 2048,
       checkedPattern: objectUrlPattern,
-      description: 'URL or glob pattern of the objects. Needed, except for `azureblobstorage`, which has none.',
+      description:
+        'URL or glob pattern of the objects. Required, except for `azureblobstorage`, where it is not allowed.',
     }),
   ),
 }
@@ -74,13 +93,19 @@ const Shown = Type.Object(
   {
     ...fixed,
     compression: Compression,
-    connectionString: Type.Optional(Type.String({ description: 'Its secret parts are shown as `***`.' })),
+    connectionString: Type.Optional(
+      Type.String({ description: 'Azure connection string with masked secrets (`***`).' }),
+    ),
     isContinuous: IsContinuous,
     skipInitialLoad: Type.Optional(
-      Type.Boolean({ description: 'Only objects that the queue reports are loaded. Shown only when it is true.' }),
+      Type.Boolean({
+        description:
+          'Whether existing objects are skipped and only objects that the queue announces are loaded. Absent unless it is ' +
+          '`true`.',
+      }),
     ),
   },
-  { $id: 'ObjectStorageSource', additionalProperties: false },
+  { $id: 'ObjectStorageSource', description: 'Object storage source.', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
 export type ObjectStorageSource = Shown
@@ -94,7 +119,11 @@ const Create = Type.Object(
     isContinuous: Type.Optional(IsContinuous),
     skipInitialLoad: Type.Optional(SkipInitialLoad),
   },
-  { $id: 'ObjectStorageSourceCreate', additionalProperties: false },
+  {
+    $id: 'ObjectStorageSourceCreate',
+    description: 'Object storage source with its credentials.',
+    additionalProperties: false,
+  },
 )
 type Create = Static<typeof Create>
 
@@ -107,7 +136,11 @@ const Patch = Type.Object(
     iamRole: Type.Optional(nullable(IamRole)),
     path: Type.Optional(nullable(Path)),
   },
-  { $id: 'ObjectStorageSourcePatch', additionalProperties: false },
+  {
+    $id: 'ObjectStorageSourcePatch',
+    description: 'Changes to an object storage source; `null` clears a field.',
+    additionalProperties: false,
+  },
 )
 type Patch = Static<typeof Patch>
 
@@ -218,7 +251,7 @@ function merge(
 const azureFields = ['azureContainerName', 'connectionString', 'path'] as const
 const otherFields = ['accessKey', 'iamRole'] as const
 
-/** Rejects fields that the type does not use. An update stores them (docs/contract.md, section 5). */
+/** Rejects fields that the type does not use. An update stores them (docs/reference/update-pipe.md#authentication). */
 function foreignFieldProblems(source: Create): FieldProblem[] {
   const isAzure = source.type === 'azureblobstorage'
   const rest = isAzure
@@ -264,7 +297,7 @@ function locationProblems({
 /** Objects may be public, but a queue always needs credentials. Azure needs a connection string anyway. */
 function openQueueProblems({ type, queueUrl, authentication }: Shown): FieldProblem[] {
   if (queueUrl === undefined || authentication !== undefined || type === 'azureblobstorage') return []
-  const rest = 'is required, because nobody reads a queue without credentials: send accessKey or iamRole'
+  const rest = 'is required, because a queue cannot be read without credentials; send accessKey or iamRole'
   return [fieldProblem('source.objectStorage.authentication', rest)]
 }
 

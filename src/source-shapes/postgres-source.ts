@@ -26,38 +26,58 @@ import {
 const count = (minimum: number, defaultValue: number, description: string) =>
   Type.Integer({ minimum, maximum: 2_147_483_647, default: defaultValue, description })
 
-const pullBatchSize = count(1, 100_000, 'Most changes in one batch.')
-const syncIntervalSeconds = count(1, 60, 'Time between two batches.')
+const pullBatchSize = count(
+  1,
+  100_000,
+  'Maximum number of changes in one batch. A batch ends at the end of a transaction.',
+)
+const syncIntervalSeconds = count(1, 60, 'Maximum time in seconds between two batches.')
 
 const settings = {
-  allowNullableColumns: Type.Boolean({ default: false, description: 'Columns that may be NULL stay so.' }),
-  enableFailoverSlots: Type.Boolean({ default: false, description: 'Only without `replicationSlotName`.' }),
-  initialLoadParallelism: count(1, 4, 'Connections that load one table.'),
+  allowNullableColumns: Type.Boolean({
+    default: false,
+    description: 'Whether columns that can be NULL are created as `Nullable`.',
+  }),
+  enableFailoverSlots: Type.Boolean({
+    default: false,
+    description:
+      'Whether to create a failover replication slot, which is synchronized to standbys. Not allowed with ' +
+      '`replicationSlotName`.',
+  }),
+  initialLoadParallelism: count(1, 4, 'Number of connections that load one table in parallel.'),
   publicationName: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 63, description: 'A publication that exists; else one is made.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 63,
+      description: 'Existing publication to use. Default: Penstock creates one.',
+    }),
   ),
   pullBatchSize,
   replicationMode: Type.Enum(['cdc', 'snapshot', 'cdc_only'], {
     default: 'cdc',
-    description: 'Load and follow, load once, or follow only.',
+    description:
+      '`cdc`: initial load, then change data capture (CDC). `snapshot`: load once. `cdc_only`: CDC without initial ' +
+      'load.',
   }),
   replicationSlotName: Type.Optional(
     Type.String({
       maxLength: 63,
       pattern: '^[a-z0-9_]+$',
-      patternHint: 'a name of small letters, digits and _',
-      description: 'A slot that exists. Only with `cdc_only`.',
+      patternHint: 'a name of lower-case letters, digits and _',
+      description: 'Existing replication slot to use. Only for `cdc_only`. Default: Penstock creates one.',
     }),
   ),
-  snapshotNumRowsPerPartition: count(1000, 100_000, 'Rows that are loaded at once.'),
-  snapshotNumberOfParallelTables: count(1, 1, 'Tables that are loaded at the same time.'),
+  snapshotNumRowsPerPartition: count(1000, 100_000, 'Number of rows in one range of the initial load.'),
+  snapshotNumberOfParallelTables: count(1, 1, 'Number of tables that are loaded in parallel.'),
   syncIntervalSeconds,
 }
-const PostgresSettings = Type.Object(settings, { additionalProperties: false })
+const aboutSettings = { description: 'Settings of the initial load and of change data capture (CDC).' }
+const PostgresSettings = Type.Object(settings, { additionalProperties: false, ...aboutSettings })
+const tableMappings = { description: 'Tables to replicate and their destination tables.' }
 type PostgresSettings = Static<typeof PostgresSettings>
 const defaultPostgresSettings = defaultsOf(settings) as PostgresSettings
 
-const Database = Type.String({ minLength: 1, maxLength: 255, description: 'Database in PostgreSQL.' })
+const Database = Type.String({ minLength: 1, maxLength: 255, description: 'PostgreSQL database.' })
 const defaultPort = 5432
 
 const Shown = Type.Object(
@@ -66,9 +86,9 @@ const Shown = Type.Object(
     port: Port,
     database: Database,
     settings: PostgresSettings,
-    tableMappings: Type.Array(TableMapping),
+    tableMappings: Type.Array(TableMapping, tableMappings),
   },
-  { $id: 'PostgresSource', additionalProperties: false },
+  { $id: 'PostgresSource', description: 'PostgreSQL source.', additionalProperties: false },
 )
 type Shown = Static<typeof Shown>
 export type PostgresSource = Shown
@@ -79,10 +99,10 @@ const Create = Type.Object(
     port: Type.Optional({ ...Port, default: defaultPort } as typeof Port),
     database: Database,
     credentials: Credentials,
-    settings: Type.Optional(Type.Object(optionalFields(settings), { additionalProperties: false })),
-    tableMappings: Type.Array(TableMappingToAdd, { minItems: 1, maxItems: maxTables }),
+    settings: Type.Optional(Type.Object(optionalFields(settings), { additionalProperties: false, ...aboutSettings })),
+    tableMappings: Type.Array(TableMappingToAdd, { minItems: 1, maxItems: maxTables, ...tableMappings }),
   },
-  { $id: 'PostgresSourceCreate', additionalProperties: false },
+  { $id: 'PostgresSourceCreate', description: 'PostgreSQL source with its credentials.', additionalProperties: false },
 )
 type Create = Static<typeof Create>
 
@@ -98,17 +118,23 @@ const Patch = Type.Object(
           pullBatchSize: Type.Optional(nullable(pullBatchSize)),
           syncIntervalSeconds: Type.Optional(nullable(syncIntervalSeconds)),
         },
-        { additionalProperties: false },
+        { additionalProperties: false, description: 'Settings to change; `null` resets a setting to its default.' },
       ),
     ),
     tableMappingsToAdd: Type.Optional(
-      Type.Array(TableMappingToAdd, { maxItems: maxTables, description: 'Applied after the removals.' }),
+      Type.Array(TableMappingToAdd, {
+        maxItems: maxTables,
+        description: 'Tables to start replicating. Added after `tableMappingsToRemove` is applied.',
+      }),
     ),
     tableMappingsToRemove: Type.Optional(
-      Type.Array(TableMappingToRemove, { maxItems: maxTables, description: 'Applied before the additions.' }),
+      Type.Array(TableMappingToRemove, {
+        maxItems: maxTables,
+        description: 'Tables to stop replicating. Applied before `tableMappingsToAdd`.',
+      }),
     ),
   },
-  { $id: 'PostgresSourcePatch', additionalProperties: false },
+  { $id: 'PostgresSourcePatch', description: 'Changes to a PostgreSQL source.', additionalProperties: false },
 )
 type Patch = Static<typeof Patch>
 

@@ -54,7 +54,7 @@ export interface SourceKind<Shown extends object, Create extends object, Patch e
   Shown: ObjectSchema
   /** To create, with secrets. */
   Create: ObjectSchema
-  /** To update: exactly the fields of docs/contract.md, section 5. */
+  /** To update: exactly the fields of docs/reference/update-pipe.md#what-may-change. */
   Patch: ObjectSchema
   /** The source of a new pipe. Reports problems of the fields that no update can change. */
   create(source: Create, pipeId: string, problems: FieldProblem[]): PipeSource<Shown>
@@ -71,15 +71,16 @@ export interface SourceKind<Shown extends object, Create extends object, Patch e
 export const secretText = (maxLength: number, description: string, more: object = {}) =>
   Type.String({ minLength: 1, maxLength, secret: true, writeOnly: true, description, ...more })
 
-const neverShown = 'Never shown again. In an update, a part that is not sent stays as it is.'
+const neverShown =
+  'Credentials of the source. They are never returned. In an update, fields that are not sent keep their values.'
 
 export const login = {
   username: Type.Optional(secretText(1024, 'User name.')),
   password: Type.Optional(secretText(4096, 'Password.')),
 }
 export const userKey = {
-  accessKeyId: Type.Optional(secretText(256, 'Id of an access key of a cloud user.')),
-  secretKey: Type.Optional(secretText(1024, 'Secret of the access key.')),
+  accessKeyId: Type.Optional(secretText(256, 'AWS access key ID, for `IAM_USER`.')),
+  secretKey: Type.Optional(secretText(1024, 'AWS secret access key, for `IAM_USER`.')),
 }
 
 const connectionStringPart = '[A-Za-z]+=[^;\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*'
@@ -96,7 +97,11 @@ export const secretGroup = <Fields extends Parameters<typeof Type.Object>[0]>(fi
 export const Credentials = secretGroup(login)
 export const AccessKey = secretGroup(userKey)
 
-export const IamRole = Type.String({ minLength: 1, maxLength: 2048, description: 'Identifier of a cloud role.' })
+export const IamRole = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'IAM role that Penstock assumes, for `IAM_ROLE`.',
+})
 
 /** Merges within groups too: a new password keeps the stored user name. Removes groups that become empty. */
 export function mergeSecrets(

@@ -6,22 +6,29 @@ import { ColumnNames, Name } from './names.ts'
 import { fieldProblem } from './source-kind.ts'
 
 const tableNames = {
-  sourceSchemaName: Name('Schema of the table in PostgreSQL.'),
-  sourceTable: Name('Table in PostgreSQL.'),
+  sourceSchemaName: Name('PostgreSQL schema of the source table.'),
+  sourceTable: Name('Source table in PostgreSQL.'),
 }
-const targetTable = Name('Table of the service; unique in the pipe.')
-const TableEngine = Type.Enum(['MergeTree', 'ReplacingMergeTree', 'Null'], { default: 'ReplacingMergeTree' })
+const targetTable = Name('Destination table in ClickHouse, unique in the pipe.')
+const TableEngine = Type.Enum(['MergeTree', 'ReplacingMergeTree', 'Null'], {
+  default: 'ReplacingMergeTree',
+  description:
+    'Engine of the destination table. `ReplacingMergeTree`: a copy of the source table. `MergeTree`: a log of its changes.',
+})
+const useCustomSortingKey = 'Whether `sortingKeys` precede the primary key in the sorting key.'
+const sortingKeys = 'Columns before the primary key in the sorting key.'
+const excludedColumns = 'Columns that are not replicated.'
 
 export const TableMapping = Type.Object(
   {
     ...tableNames,
     targetTable,
     tableEngine: TableEngine,
-    useCustomSortingKey: Type.Boolean(),
-    sortingKeys: Type.Array(Type.String()),
-    excludedColumns: Type.Array(Type.String()),
+    useCustomSortingKey: Type.Boolean({ description: useCustomSortingKey }),
+    sortingKeys: Type.Array(Type.String(), { description: sortingKeys }),
+    excludedColumns: Type.Array(Type.String(), { description: excludedColumns }),
   },
-  { $id: 'TableMapping', additionalProperties: false },
+  { $id: 'TableMapping', description: 'Table to replicate and its destination table.', additionalProperties: false },
 )
 export type TableMapping = Static<typeof TableMapping>
 
@@ -30,17 +37,29 @@ export const TableMappingToAdd = Type.Object(
     ...tableNames,
     targetTable,
     tableEngine: Type.Optional(TableEngine),
-    useCustomSortingKey: Type.Optional(Type.Boolean({ default: false, description: 'Needs `sortingKeys`.' })),
-    sortingKeys: Type.Optional(ColumnNames('Columns of the sorting key.')),
-    excludedColumns: Type.Optional(ColumnNames('Columns that are not replicated.')),
+    useCustomSortingKey: Type.Optional(
+      Type.Boolean({ default: false, description: `${useCustomSortingKey} Requires \`sortingKeys\`.` }),
+    ),
+    sortingKeys: Type.Optional(ColumnNames(sortingKeys)),
+    excludedColumns: Type.Optional(ColumnNames(excludedColumns)),
   },
-  { $id: 'TableMappingToAdd', additionalProperties: false },
+  {
+    $id: 'TableMappingToAdd',
+    description: 'Table to replicate and its destination table.',
+    additionalProperties: false,
+  },
 )
 type TableMappingToAdd = Static<typeof TableMappingToAdd>
 
 export const TableMappingToRemove = Type.Object(
-  { ...tableNames, targetTable: Type.Optional({ ...targetTable, description: 'When sent, must match.' }) },
-  { $id: 'TableMappingToRemove', additionalProperties: false },
+  {
+    ...tableNames,
+    targetTable: Type.Optional({
+      ...targetTable,
+      description: 'Destination table of the mapping. Optional; if sent, it must match.',
+    }),
+  },
+  { $id: 'TableMappingToRemove', description: 'Table to stop replicating.', additionalProperties: false },
 )
 type TableMappingToRemove = Static<typeof TableMappingToRemove>
 

@@ -132,11 +132,11 @@ export class Prober {
         const remedy = 'check that it is reachable and not overloaded, and try again'
         throw sourceNotValidated(kind, { step, code: 'timed_out', reason, remedy })
       }
-      log.warn('a source failed in a way that is not known', {
+      log.warn('a source failed with an unknown error', {
         reason: `${kind}, ${step}`,
         error: describeError(error),
       })
-      const reason = 'the source failed in a way that Penstock does not know'
+      const reason = 'the source failed with an unknown error'
       throw sourceNotValidated(kind, { step, code: 'source_failed', reason, remedy: 'look at the log of the source' })
     }
   }

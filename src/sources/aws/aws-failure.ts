@@ -47,7 +47,7 @@ const failureFor = failureTable('{step}', undefined, {
     'check the secret of the access key',
     ...refused,
   ],
-  expired: ['credentials_refused', '{endpoint} says that the credentials have ended', 'send new ones', ...refused],
+  expired: ['credentials_refused', '{endpoint} reports that the credentials have expired', 'send new ones', ...refused],
   unsigned: ['credentials_refused', '{endpoint} does not accept the credentials', 'check the access key', ...refused],
   denied: [
     'permission_missing',
@@ -76,11 +76,11 @@ const failureFor = failureTable('{step}', undefined, {
   ],
   throttled: [
     'source_failed',
-    '{endpoint} asks us to slow down',
+    '{endpoint} throttles the requests',
     'try again later, or raise the limits that hold there',
   ],
   failing: ['source_failed', '{endpoint} answers with error {status}', 'try again later'],
-  notAccepted: ['source_failed', '{endpoint} does not accept our request', 'check the fields of the source'],
+  notAccepted: ['source_failed', '{endpoint} rejects the request', 'check the fields of the source'],
   broken: [
     'protocol_mismatch',
     '{endpoint} breaks the connection off',

@@ -107,7 +107,7 @@ export const kafkaFailure = failureTable('{step}', 'topics', {
   ],
   compressed: [
     'not_set_up',
-    'the topic "{topic}" is compressed in a way that its broker does not hand out to us',
+    'the topic "{topic}" is compressed with a codec that its broker does not send to this client',
     'use a broker of version 2.3 or later, or another compression',
   ],
   failed: [

@@ -203,7 +203,7 @@ function fanOutFailure(
     return new FanOutFailure('refused', `the stream "${streamName}" has as many consumers as it may have`)
   }
   if (name === 'ResourceInUseException' || errorNames.throttled.includes(name)) {
-    return new FanOutFailure('busy', `Kinesis asks us to wait before we subscribe to the stream "${streamName}"`)
+    return new FanOutFailure('busy', `Kinesis throttles the subscription to the stream "${streamName}"`)
   }
   if (errorNames.missing.includes(name) && action === 'SubscribeToShard') {
     return new FanOutFailure('gone', `the consumer of the stream "${streamName}" is not there any more`)

@@ -48,13 +48,13 @@ export const streamFailure = failureTable('read', 'streamName', {
   ],
   timeInFuture: [
     'not_set_up',
-    'the timestamp that reading begins at has not come yet',
+    'the start timestamp is in the future',
     'use a time that has passed, in seconds since 1970',
     'timestamp',
   ],
   crowded: [
     'source_failed',
-    'others read the stream so often that Kinesis gives us nothing of it',
+    'other consumers use the complete read throughput of the stream',
     'have them read less often, or give the stream more shards',
   ],
   /** For the format AvroConfluent. */

@@ -216,7 +216,7 @@ describe('a Kinesis that checks signatures', () => {
         { step: 'authenticate', code: 'credentials_refused', field: 'accessKey' },
         { secrets },
       )
-      assert.match(reason, /have ended/)
+      assert.match(reason, /have expired/)
     } finally {
       await proxy.stop()
     }

@@ -88,7 +88,7 @@ const aggregated = Buffer.from('f3899ac2', 'hex')
 function decompressRecord({ data, shard, sequence }: SampledRecord, maxBytes: number): Uint8Array | 'too large' {
   if (aggregated.equals(data.subarray(0, aggregated.length))) {
     throw undecodable(
-      `the record ${sequence} of ${shard} is many that the Kinesis Producer Library has made one of`,
+      `the record ${sequence} of ${shard} is an aggregated record of the Kinesis Producer Library`,
       'turn the aggregation of the Kinesis Producer Library off (AggregationEnabled)',
     )
   }

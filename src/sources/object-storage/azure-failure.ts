@@ -63,13 +63,13 @@ const failureFor = failureTable('{step}', undefined, {
   ],
   denied: [
     'permission_missing',
-    'the connection string does not allow us to {action} {thing}',
+    'the connection string does not allow Penstock to {action} {thing}',
     'use one that may {action} it, from the network of Penstock too',
     'connectionString',
   ],
-  busy: ['source_failed', '{host} asks us to slow down', 'try again later'],
+  busy: ['source_failed', '{host} throttles the requests', 'try again later'],
   failing: ['source_failed', '{host} answers with error {status}', 'try again later'],
-  notAccepted: ['source_failed', '{host} does not accept our request', 'check the fields of the source'],
+  notAccepted: ['source_failed', '{host} rejects the request', 'check the fields of the source'],
   other: ['protocol_mismatch', '{host} does not answer as the {service} of Azure does', '{hostRemedy}', '{hostField}'],
 })
 
