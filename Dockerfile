@@ -1,4 +1,4 @@
-# Penstock as a container: runs as nobody special, on a read-only root, and writes only into the volume (docs/deployment.md).
+# Penstock as a container: runs as nobody special, on a read-only root, and writes only into the volume (docs/how-to/deploy-with-containers.md).
 # The version of Node is that of the node-linux packages in package.json.
 
 FROM node:24.21.0-bookworm-slim AS build
@@ -14,7 +14,8 @@ RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-
 
 FROM node:24.21.0-bookworm-slim
 WORKDIR /opt/penstock
-COPY package.json LICENSE openapi.json ./
+# The Markdown files are served at /docs/guides, as docs is.
+COPY package.json LICENSE openapi.json README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md ./
 COPY bin bin
 COPY docs docs
 COPY migrations migrations

@@ -42,7 +42,7 @@ function print(event: string, result: SimulationResult): void {
 
 console.log(`${number(runners)} runners, ${number(pipes)} pipes, seed ${values.seed}\n`)
 console.log(
-  '| event | runners then | half has a worker after s | all have after s | nothing moves after s | workers of a runner | claims, refused | given back | statements/s, most | rows read/s, most | rows written/s |',
+  '| event | runners then | 50 % assigned (s) | 100 % assigned (s) | settled (s) | workers per runner | claims, rejected | given back | statements/s, peak | rows read/s, peak | rows written/s |',
 )
 console.log('|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|')
 fleet.start(runners, 10_000)

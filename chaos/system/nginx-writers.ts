@@ -7,7 +7,7 @@ import { newId } from '../../src/lib/id.ts'
 import type { Admin } from './nginx-processes.ts'
 
 const writerCount = 8
-/** As docs/http.md recommends to clients. */
+/** As docs/how-to/call-the-api.md recommends to clients. */
 const callTimeoutMs = 40_000
 const retryAfterMs = 100
 const longestRetryMs = 60_000

@@ -1,4 +1,4 @@
-// Two API and two runner processes on PostgreSQL behind nginx, as in docs/deployment.md. One API process at a time is killed
+// Two API and two runner processes on PostgreSQL behind nginx, as in docs/how-to/deploy-on-several-machines.md. One API process at a time is killed
 // under load, and sometimes a runner. Clients lose nothing, nothing is done twice, and no request takes long.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres } from '../../src/embedded-postgres/postgres-server.ts'

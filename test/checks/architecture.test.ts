@@ -232,6 +232,18 @@ describe('architecture', () => {
     ])
   })
 
+  it('a server loads the reference and the guides when they are read', () => {
+    const pages = ['src/http/reference.ts', 'src/http/guides.ts']
+    const loaded = loadedAtOnceBy('src/cli/start.ts')
+    assert.ok(pages.every((file) => loadedBy('src/cli/start.ts').includes(file)))
+    assert.deepEqual(
+      pages.filter((file) => loaded.includes(file)),
+      [],
+    )
+    const readers = files.filter((file) => /from 'marked'/.test(readFileSync(join(root, file), 'utf8')))
+    assert.deepEqual(readers, ['src/http/guides.ts'])
+  })
+
   it('a pipe loads the client of its own cloud only', () => {
     const loaded = loadedAtOnceBy('src/sources/object-storage/object-storage.ts')
     assert.ok(loaded.includes('src/sources/object-storage/open-location.ts'))

@@ -85,7 +85,7 @@ export function clientSource(operations: AnyOperation[]): Record<string, string>
   const methods = operations.map((operation) => methodOf(operation, shapes))
   const lists = operations.filter(isPaged).map(({ id }) => quote(id))
   const codes = Object.keys(problems).map(quote)
-  shapes.name('ProblemCode', union(codes), 'What Penstock refuses a request with: docs/errors.md.')
+  shapes.name('ProblemCode', union(codes), 'Codes of the errors of the API: docs/reference/errors.md.')
   const words = new Set(
     methods
       .join('')

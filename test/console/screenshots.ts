@@ -1,4 +1,4 @@
-// Takes the screenshots of docs/console.md from a new Penstock: npm run screenshots. With a folder as argument: every page at
+// Takes the screenshots of docs/reference/console.md from a new Penstock: npm run screenshots. With a folder as argument: every page at
 // both widths, in light and dark mode.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // R9: common parts of the API models. fast-check generates sequences of requests. Every answer, every activity and the final
-// stored state must match a small in-memory model. A model follows docs/contract.md, not the code.
+// stored state must match a small in-memory model. A model follows docs/reference, not the code.
 import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-// Bodies for creating pipes, and their expected results (docs/contract.md, section 5).
+// Bodies for creating pipes, and their expected results (docs/reference/pipes.md).
 import { type Json, leastPipes, withField } from '../harness/pipes.ts'
 
 export interface PipeBody {

@@ -1,4 +1,4 @@
-// R9: model of pipe changes: merges, switches of authentication, secrets, table mappings (docs/contract.md, section 5).
+// R9: model of pipe changes: merges, switches of authentication, secrets, table mappings (docs/reference/update-pipe.md).
 // Everything else is in lifecycle-model.ts.
 import assert from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -208,7 +208,7 @@ export const objectStorageRefused: Refused[] = [
     'a queue without credentials',
     { isContinuous: true, queueUrl: 'https://sqs.example/000000000000/invoices' },
     'authentication',
-    /is required, because nobody reads a queue without credentials: send accessKey or iamRole/,
+    /is required, because a queue cannot be read without credentials; send accessKey or iamRole/,
   ),
   ...['gcs', 'dospaces'].map((type) =>
     combination(

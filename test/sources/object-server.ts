@@ -24,6 +24,8 @@ export interface ObjectServer {
   endpoint: string
   region: string
   accessKey: AccessKeyPair
+  /** May do everything with every bucket, whatever its policy says. */
+  root?: AccessKeyPair
   /** A known key without permissions. */
   powerless?: AccessKeyPair
   /** May list every bucket, and read no object. */

@@ -1,5 +1,5 @@
-// No field of a pipe is accepted and ignored: docs/pipes.md describes each field and names a test for it. The list of fields
-// comes from the shapes, so a new field fails here until it has a row.
+// No field of a pipe is accepted and ignored: docs/reference/pipe-fields.md describes each field and names a test for it. The
+// list of fields comes from the shapes, so a new field fails here until it has a row.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
@@ -7,8 +7,8 @@ import type { Schema } from '../../src/lib/schema.ts'
 import { Pipe, PipeCreate, PipePatch } from '../../src/pipes/pipe.ts'
 
 const root = new URL('../..', import.meta.url)
-const page = 'docs/pipes.md'
-const heading = '## Every field'
+const page = 'docs/reference/pipe-fields.md'
+const heading = '## Fields'
 
 interface Row {
   fields: string[]

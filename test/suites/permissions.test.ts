@@ -30,6 +30,10 @@ const publicRoutes = [
   '/docs',
   '/docs/reference.css',
   '/docs/reference.js',
+  '/docs/guides',
+  '/docs/guides.css',
+  '/docs/guides.js',
+  '/docs/guides/search.json',
   '/problems',
   '/console',
   '/console/color-scheme.js',
@@ -204,7 +208,7 @@ onBothDatabases('S1 permissions', (app) => {
     const served = pathsOf(app().app.server.printRoutes({ commonPrefix: false }))
     const paths = new Set([...operations, ...consoleActions].map(({ path }) => path.replaceAll(/\{(\w+)\}/g, ':$1')))
     // Page addresses, as the tree prints a wildcard, and asset names.
-    const patterns = ['/console*', '/console/assets/:name']
+    const patterns = ['/console*', '/console/assets/:name', '/docs/guides*']
     assert.deepEqual(served.sort(), [...paths, ...publicRoutes, ...patterns].sort())
     for (const path of publicRoutes) {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {

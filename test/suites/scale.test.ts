@@ -1,4 +1,4 @@
-// A small run of the simulation of docs/scale.md: the simulated database must support the statements of the runner, and runners
+// A small run of the simulation of docs/explanation/scaling.md: the simulated database must support the statements of the runner, and runners
 // must share pipes evenly.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'

@@ -163,7 +163,7 @@ onBothDatabases('S9 stored secrets', (app) => {
         const { status, body: answer, headers } = await send('PATCH', path(kind), { body })
         assert.equal(status, 500)
         assert.deepEqual(answer, {
-          error: `INTERNAL: something went wrong on our side; the log has it under request ${headers['x-request-id']}`,
+          error: `INTERNAL: internal error; the log has the details under request ${headers['x-request-id']}`,
           status: 500,
         })
         assert.ok(

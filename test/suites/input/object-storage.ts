@@ -101,7 +101,7 @@ bad(
   'objectStorage',
   'authentication null, where a queue is read',
   storage({ authentication: null }),
-  'source.objectStorage.authentication is required, because nobody reads a queue without credentials',
+  'source.objectStorage.authentication is required, because a queue cannot be read without credentials',
 )
 good(
   'objectStorage',

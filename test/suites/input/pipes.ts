@@ -85,7 +85,7 @@ bad(
   'kafka',
   'a column with a blank type',
   { destination: { columns: [{ name: 'a', type: ' \t' }] } },
-  'destination.columns[0].type must be a type of the engine',
+  'destination.columns[0].type must be a ClickHouse data type',
 )
 bad(
   'kafka',

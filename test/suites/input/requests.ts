@@ -87,7 +87,7 @@ request('Basic with a quote of SQL', 401, 'send a valid API key', {
 request('Basic of 4 KiB', 401, 'send a valid API key', {
   headers: { authorization: `Basic ${Buffer.from(`a:${'b'.repeat(3000)}`).toString('base64')}` },
 })
-request('a method override', 405, 'POST is not offered here; offered: GET, PATCH', {
+request('a method override', 405, 'POST is not allowed here; allowed: GET, PATCH', {
   method: 'POST',
   headers: { 'x-http-method-override': 'PATCH' },
 })
@@ -183,25 +183,25 @@ request('a percent-encoding of no UTF-8', 400, 'percent-encoding', withUser('%ff
 request(
   'a double slash',
   404,
-  'there is nothing at',
+  'there is no operation',
   get((path) => path.replace('/members', '//members')),
 )
 request(
   'another version',
   404,
-  'there is nothing at',
+  'there is no operation',
   get((path) => path.replace('/v1', '/v2')),
 )
 request(
   'a path in capitals',
   404,
-  'there is nothing at',
+  'there is no operation',
   get((path) => path.replace('/members', '/Members')),
 )
 request(
   'a path that goes on',
   404,
-  'there is nothing at',
+  'there is no operation',
   get((path) => `${path}/role`),
 )
 request(
