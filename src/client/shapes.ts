@@ -1785,7 +1785,7 @@ export type GetServicePrometheusParams = {
   serviceId: string
 }
 
-/** What Penstock refuses a request with: docs/errors.md. */
+/** Codes of the errors of the API: docs/reference/errors.md. */
 export type ProblemCode = 
   | 'invalid_json'
   | 'invalid_body'
