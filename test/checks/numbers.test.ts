@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { problems } from '../../src/lib/problem.ts'
 import { operations } from '../../src/operations.ts'
-import { mutants } from '../run/mutants.ts'
 import { measured, perSecond, pipeRow } from './bench-numbers.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -43,7 +42,6 @@ const nodeVersions = [
 ]
 
 const counts: [string, RegExp, string[]][] = [
-  ['mutants', /\bhas (\d+) mutants\b/g, [String(mutants.length)]],
   ['operations', /\b(?:all|the|has) (\d+) operations\b/g, [String(operations.length)]],
   ['problems', /\b(?:all|the|has) (\d+) (?:problems|error codes)\b/g, [String(Object.keys(problems).length)]],
   ['versions of ClickHouse', /\bClickHouse (\d+\.[\d.]*\d)/g, engineVersions],

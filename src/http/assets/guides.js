@@ -47,8 +47,20 @@ function element(name, ...children) {
 }
 
 function highlighted(text, words) {
-  const pattern = new RegExp(`(${words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})`, 'gi')
-  return text.split(pattern).map((part, index) => (index % 2 === 1 ? element('mark', part) : part))
+  const lower = text.toLowerCase()
+  const parts = []
+  for (let start = 0; start < text.length; ) {
+    const [next] = words
+      .map((word) => ({ word, at: lower.indexOf(word, start) }))
+      .filter(({ at }) => at >= 0)
+      .sort((a, b) => a.at - b.at || b.word.length - a.word.length)
+    const end = next ? next.at : text.length
+    parts.push(text.slice(start, end))
+    if (!next) break
+    start = end + next.word.length
+    parts.push(element('mark', text.slice(end, start)))
+  }
+  return parts
 }
 
 function excerpt(text, words) {
