@@ -6,51 +6,19 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type FaultMode, Faults, faultModes } from '../../test/runner-world/faults.ts'
 import { LineQueue } from '../../test/runner-world/line-queue.ts'
 import { lineEncoders } from '../../test/runner-world/line-rows.ts'
-import { makeRunnerWorld, type RunnerWorld, type WorldOptions } from '../../test/runner-world/runner-world.ts'
-import { EngineError } from '../engine/engine.ts'
-import { NotConnected, ProbeFailure } from '../source-shapes/source-failure.ts'
-import { endOfListing, messagePartition } from '../sources/object-storage/queued-objects.ts'
-import { type Batch, finishedPosition, type SourceReader } from '../sources/source.ts'
+import {
+  assertDone,
+  batchSize,
+  isGood,
+  keptTexts,
+  linesIn,
+  makeQueueWorld,
+  type QueueWorld,
+  running,
+  until,
+} from '../../test/runner-world/queue-world.ts'
+import { endOfListing } from '../sources/object-storage/queued-objects.ts'
 import { notARow } from './queue/given-up.ts'
-import type { WorkerEnd } from './worker.ts'
-
-const batchSize = { rows: 3, bytes: 1_000, note: () => undefined }
-
-interface QueueWorld extends RunnerWorld {
-  queue: LineQueue
-  removedTooEarly: string[]
-}
-
-function makeQueueWorld(queue: LineQueue, more: Partial<WorldOptions> & { isDivisible?: boolean } = {}): QueueWorld {
-  const { isDivisible = true, ...rest } = more
-  const world = makeRunnerWorld({
-    kind: 'objectStorage',
-    hasQueue: true,
-    options: { batchSize, encoders: lineEncoders({ pieceBytes: [10, 4, 17, 100], isDivisible }) },
-    settings: { object_storage_max_file_count: 3, object_storage_polling_interval_ms: 1 },
-    makeSource: (pass) => queue.source(pass),
-    ...rest,
-  })
-  const removedTooEarly: string[] = []
-  queue.removed = (partition) => {
-    if (!isDurable(world, queue, partition)) removedTooEarly.push(partition)
-  }
-  return { ...world, queue, removedTooEarly }
-}
-
-function linesIn(text: string): string[] {
-  return text.split('\n').slice(0, -1)
-}
-
-const isGood = (line: string): boolean => !/BAD|UNREADABLE/.test(line)
-
-/** Whether the table or the rejected rows contain it. */
-function isDurable({ engine, store }: RunnerWorld, queue: LineQueue, partition: string): boolean {
-  if (store.positions.get(partition)?.position !== finishedPosition) return false
-  const isKept = [...engine.badRows.values()].some((row) => row.partition === partition && row.meta === notARow)
-  const lines = linesIn(queue.versions.get(partition) ?? '').filter(isGood)
-  return isKept || lines.every((line) => engine.lines.includes(line))
-}
 
 const before = {
   'a/1': 'one\nsame\n',
@@ -90,21 +58,6 @@ interface Case {
   name: string
   make(faults: Faults): QueueWorld
   check(world: QueueWorld, context: string): void
-}
-
-function keptTexts({ engine }: RunnerWorld, isOfRows: boolean): string[] {
-  const kept = [...engine.badRows.values()].filter(({ meta }) => (meta !== notARow) === isOfRows)
-  return kept.map(({ raw }) => Buffer.from(raw).toString()).toSorted()
-}
-
-function assertDone({ store, queue, removedTooEarly }: QueueWorld, context: string): void {
-  assert.deepEqual(removedTooEarly, [], context)
-  assert.equal(store.deliveries.size, 0, context)
-  assert.equal(queue.messages.length, 0, context)
-  const open = [...store.positions.values()].filter(
-    ({ workerIndex, position }) => workerIndex !== undefined && position === '',
-  )
-  assert.deepEqual(open, [], context)
 }
 
 function checkMixed(world: QueueWorld, context: string): void {
@@ -165,11 +118,6 @@ async function failEach(one: Case, mode: FaultMode): Promise<number> {
     const calls = await Promise.all(ats.map((at) => runWith(one, mode, [at])))
     if (calls.some((count, index) => count < first + index)) return Math.max(...calls)
   }
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let round = 0; round < 2_000 && !isSo(); round++) await wait(5)
-  assert.ok(isSo(), 'it did not come to pass')
 }
 
 const [oneAtATime, severalAtOnce, wholeObjects] = cases as [Case, Case, Case]
@@ -374,276 +322,5 @@ describe('objects that a queue announces', () => {
     assert.equal(kept.length, 1)
     assert.deepEqual(JSON.parse(Buffer.from(kept[0]?.raw ?? []).toString()), { key: 'a', etag: 'e1' })
     assertDone(world, 'changed')
-  })
-})
-
-describe('an announced object that cannot be loaded', () => {
-  it('is stored once in the rejected rows, and does not block the others of a pipe that never ran before', async () => {
-    const queue = new LineQueue()
-    queue.put('broken', 'x\nBROKEN\n')
-    queue.put('good', 'good\n')
-    queue.notify('broken', 'good')
-    queue.sendUnparsable()
-    queue.notify('never there')
-    queue.notify('good')
-    const world = makeQueueWorld(queue, { state: 'Provisioning' })
-    assert.deepEqual(await world.runToEnd(), { end: 'completed' })
-    assert.deepEqual(world.engine.lines, ['good'])
-    const kept = [...world.engine.badRows.values()]
-    assert.ok(kept.every(({ meta }) => meta === notARow))
-    assert.deepEqual(kept.map(({ reason }) => reason).toSorted(), [
-      'the message leads nowhere',
-      'the message leads nowhere',
-      'the object cannot be read: it is broken; nothing of it is in the table',
-    ])
-    const { rowsRefused, rowsWritten, retries } = world.store.counters
-    assert.deepEqual({ rowsRefused, rowsWritten }, { rowsRefused: 3, rowsWritten: 1 })
-    assert.equal(retries, 4)
-    assert.ok(world.statuses.every(({ state }) => state !== 'degraded'))
-    assertDone(world, 'poison')
-  })
-
-  it('is stored by the worker that receives it again, whichever worker claimed it', async () => {
-    const queue = new LineQueue()
-    queue.sendUnparsable()
-    const world = makeQueueWorld(queue)
-    const partition = messagePartition(queue.messages[0]?.id ?? '')
-    world.store.positions.set(partition, { partition, position: '', workerIndex: 0 })
-    assert.deepEqual(await world.newWorker({ workerIndex: 1, workerCount: 2 }).run(), { end: 'completed' })
-    assert.equal(world.engine.badRows.size, 1)
-    assertDone(world, 'of another')
-  })
-
-  it('is tried again while others are loaded', async () => {
-    const queue = new LineQueue()
-    queue.put('a broken', 'BROKEN\n')
-    for (const key of ['b', 'c', 'd']) queue.put(key, `${key}\n`)
-    const times = { backOff: { firstMs: 60_000, longestMs: 60_000 }, lookAgainMs: 1 }
-    queue.isEndless = true
-    for (const key of ['a broken', 'b', 'c', 'd']) queue.notify(key)
-    const encoders = lineEncoders({ pieceBytes: [10] })
-    const { world, stop } = await running(queue, { options: { batchSize, encoders, times } })
-    await until(() => queue.messages.length === 1)
-    assert.deepEqual(world.engine.lines, ['b', 'c', 'd'])
-    await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages; 1 file will be tried again')
-    assert.deepEqual(await stop(), { end: 'stopped' })
-    assert.equal(queue.messages.length, 1)
-  })
-
-  it('is tried five times, also when the worker starts again after each attempt', async () => {
-    const queue = new LineQueue()
-    queue.put('broken', 'BROKEN\n')
-    queue.notify('broken')
-    const world = makeQueueWorld(queue, {
-      makeSource: (pass) => {
-        const source = queue.source(pass)
-        const open: typeof source.open = async (positions, surroundings, selection) => {
-          const reader = await source.open(positions, surroundings, selection)
-          let hasRead = false
-          const read: typeof reader.read = async (limits) => {
-            if (hasRead && !selection?.until && queue.messages.length > 0) throw new NotConnected()
-            hasRead = true
-            return reader.read(limits)
-          }
-          return { ...reader, read }
-        }
-        return { ...source, open }
-      },
-    })
-    assert.deepEqual(await world.runToEnd(), { end: 'completed' })
-    assert.equal(world.faults.calls.filter((name) => name === 'openObject').length, 5)
-    assert.ok(world.statuses.some(({ state }) => state === 'degraded'))
-    assert.equal(world.engine.badRows.size, 1)
-  })
-
-  it('is finally reported as a failure of the source when it is more than one object', async () => {
-    const queue = new LineQueue()
-    queue.put('a', 'a\n')
-    const world = makeQueueWorld(queue, {
-      state: 'Provisioning',
-      makeSource: (pass) => {
-        const source = queue.source(pass)
-        const open: typeof source.open = async (...given) => {
-          const reader = await source.open(...given)
-          return { ...reader, read: async (limits) => (await reader.read(limits)).map(forbidden) }
-        }
-        return { ...source, open }
-      },
-    })
-    assert.deepEqual(await world.runToEnd(), { end: 'failed', reason: 'the bucket may not be read; grant it' })
-    assert.equal(world.engine.badRows.size, 0)
-  })
-})
-
-function forbidden(batch: Batch): Batch {
-  const open = async (): Promise<never> => {
-    const reason = 'the bucket may not be read'
-    throw new ProbeFailure({ step: 'read', code: 'permission_missing', reason, remedy: 'grant it' })
-  }
-  return batch.object ? { ...batch, object: { ...batch.object, open } } : batch
-}
-
-interface Running {
-  world: QueueWorld
-  stop(): Promise<WorkerEnd>
-}
-
-async function running(queue: LineQueue, more: Partial<WorldOptions> = {}): Promise<Running> {
-  const world = makeQueueWorld(queue, more)
-  const worker = world.newWorker()
-  const ended = worker.run()
-  const stop = (): Promise<WorkerEnd> => {
-    worker.stop()
-    return ended
-  }
-  return { world, stop }
-}
-
-const slowPolls = { object_storage_polling_interval_ms: 60_000 }
-
-/** With the additional parts of its readers. */
-function withReaders(queue: LineQueue, more: (reader: SourceReader) => Partial<SourceReader>): Partial<WorldOptions> {
-  return {
-    makeSource: (pass) => {
-      const source = queue.source(pass)
-      const open: typeof source.open = async (...given) => {
-        const reader = await source.open(...given)
-        return { ...reader, ...more(reader) }
-      }
-      return { ...source, open }
-    },
-  }
-}
-
-describe('a worker that follows a queue', () => {
-  it('runs as soon as it knows that there is nothing to load', async () => {
-    const queue = new LineQueue()
-    queue.isEndless = true
-    const { world, stop } = await running(queue, { settings: slowPolls, state: 'Provisioning' })
-    await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages')
-    assert.equal(world.statuses.at(-1)?.state, 'running')
-    assert.deepEqual(await stop(), { end: 'stopped' })
-  })
-
-  it('waits for messages, and loads nothing more, after it has given an object up', async () => {
-    const queue = new LineQueue()
-    queue.isEndless = true
-    const { world, stop } = await running(queue, { settings: slowPolls })
-    queue.put('broken', 'BROKEN\n')
-    queue.notify('broken')
-    await until(() => world.engine.badRows.size === 1)
-    await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages')
-    await until(() => world.statuses.at(-1)?.lag === 0)
-    assert.deepEqual(await stop(), { end: 'stopped' })
-  })
-
-  it('reports how many messages will be tried again', async () => {
-    const queue = new LineQueue()
-    queue.isEndless = true
-    const note = () => '3 messages will be tried again'
-    const { world, stop } = await running(queue, { settings: slowPolls, ...withReaders(queue, () => ({ note })) })
-    await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages; 3 messages will be tried again')
-    await stop()
-  })
-
-  it('reports that the queue cannot be reached', async () => {
-    const queue = new LineQueue()
-    queue.put('a', 'a\n')
-    let reads = 0
-    const more = (reader: SourceReader): Partial<SourceReader> => ({
-      read: (limits) =>
-        ++reads === 1 ? Promise.reject(new NotConnected('the queue at queue.example.com')) : reader.read(limits),
-    })
-    const world = makeQueueWorld(queue, withReaders(queue, more))
-    assert.deepEqual(await world.runToEnd(), { end: 'completed' })
-    const reasons = world.statuses.flatMap(({ reason }) => reason ?? [])
-    assert.deepEqual(
-      new Set(reasons),
-      new Set(['the queue at queue.example.com cannot be reached, or broke the connection off']),
-    )
-  })
-
-  it('releases its messages when it is stopped, and not when it fails', async () => {
-    const queue = new LineQueue()
-    queue.isEndless = true
-    queue.put('a', 'a\n')
-    let [reads, givenBack] = [0, 0]
-    const more = (reader: SourceReader): Partial<SourceReader> => ({
-      read: (limits) => (++reads <= 2 ? Promise.reject(new NotConnected()) : reader.read(limits)),
-      giveBack: async () => {
-        givenBack++
-      },
-    })
-    const { world, stop } = await running(queue, { settings: slowPolls, ...withReaders(queue, more) })
-    await until(() => world.engine.lines.length === 1)
-    await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages')
-    assert.equal(givenBack, 0)
-    assert.deepEqual(await stop(), { end: 'stopped' })
-    assert.equal(givenBack, 1)
-  })
-
-  it('waits for messages until it is stopped', async () => {
-    const queue = new LineQueue()
-    queue.isEndless = true
-    queue.put('a', 'a\n')
-    const settings = { object_storage_polling_interval_ms: 60_000 }
-    const { world, stop } = await running(queue, { settings })
-    await until(() => world.statuses.at(-1)?.doing === 'Waiting for messages')
-    assert.equal(world.statuses.at(-1)?.state, 'running')
-    assert.deepEqual(await stop(), { end: 'stopped' })
-    assert.deepEqual(world.engine.lines, ['a'])
-    assert.equal(world.engine.openSinks, 0)
-  })
-
-  it('deletes no message of an object that is only read when it is stopped', async () => {
-    const queue = new LineQueue()
-    for (const key of ['a', 'b', 'c']) queue.put(key, `${key} is one line\n${key} is another line\n`)
-    for (const key of ['a', 'b', 'c']) queue.notify(key)
-    const { world, stop } = await running(queue)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    world.engine.held = promise
-    // One that is inserted, and one that is prepared.
-    await until(() => world.store.deliveries.size === 2)
-    const ended = stop()
-    resolve()
-    assert.deepEqual(await ended, { end: 'stopped' })
-    assert.equal(world.store.deliveries.size, 0)
-    assert.equal(queue.messages.length, 3)
-    assert.deepEqual(await world.runToEnd(), { end: 'completed' })
-    assert.equal(world.engine.lines.length, 6)
-    assertDone(world, 'stopped')
-  })
-
-  it('ends when another worker has its lease, and leaves its messages to that worker', async () => {
-    const queue = new LineQueue()
-    for (const key of ['a', 'b', 'c', 'd']) queue.put(key, `${key}\n`)
-    for (const key of ['a', 'b', 'c', 'd']) queue.notify(key)
-    const world = makeQueueWorld(queue)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    world.engine.held = promise
-    const first = world.newWorker().run()
-    // One that is inserted, and one that is prepared.
-    await until(() => world.store.deliveries.size === 2)
-    const second = world.newWorker().run()
-    resolve()
-    assert.deepEqual(await first, { end: 'lost' })
-    assert.deepEqual(await second, { end: 'completed' })
-    assert.deepEqual(world.engine.lines.toSorted(), ['a', 'b', 'c', 'd'])
-    assertDone(world, 'lost')
-  })
-
-  it('waits for an unavailable engine without counting it as a failure of an object', async () => {
-    const queue = new LineQueue()
-    queue.put('a', 'a\n')
-    queue.notify('a')
-    const world = makeQueueWorld(queue)
-    world.engine.refusal = new EngineError('passing', 'the engine at db.example.com:8123 cannot be reached')
-    const ended = world.newWorker().run()
-    await until(() => world.engine.inserts.length > 12)
-    assert.equal(world.statuses.at(-1)?.state, 'degraded')
-    world.engine.refusal = undefined
-    assert.deepEqual(await ended, { end: 'completed' })
-    assert.deepEqual(world.engine.lines, ['a'])
-    assert.equal(world.engine.badRows.size, 0)
   })
 })

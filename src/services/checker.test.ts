@@ -1,17 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startEngine, type TestEngine } from '../../test/fakes/engine.ts'
+import { checkersOn } from '../../test/harness/service-checker.ts'
 import { onBothDatabases } from '../../test/harness/test-app.ts'
-import { type App, openApp } from '../app.ts'
-import { checkEngine, type EngineCheck } from '../engine/check.ts'
-import { Egress } from '../lib/egress.ts'
+import type { EngineCheck } from '../engine/check.ts'
 import { newId } from '../lib/id.ts'
 import { Log } from '../lib/log.ts'
-import { ServiceChecker, stateAfter } from './checker.ts'
+import { stateAfter } from './checker.ts'
 import { makeEngineReports } from './engine-reports.ts'
 import { passwordContext } from './service.ts'
-import { type CheckedState, dueOrganizations, insertService } from './store.ts'
+import type { CheckedState } from './store.ts'
 
 describe('stateAfter', () => {
   const unknown: CheckedState = { state: 'provisioning', stateReason: null, engineVersion: null, failedChecks: 0 }
@@ -72,72 +70,12 @@ describe('stateAfter', () => {
 })
 
 onBothDatabases('ServiceChecker', (app) => {
-  let engine: TestEngine
-  before(async () => {
-    engine = await startEngine()
-    engine.password = 'opens'
-  })
-  beforeEach(async () => {
-    // Excludes services of the harness and of earlier tests, which are due again after 30 seconds.
-    await app().query('UPDATE services SET endpoint_url = NULL')
-  })
-  after(() => engine.stop())
-
-  function makeChecker(check?: (host: string) => Promise<EngineCheck>, process: App = app().app) {
-    const { database, vault } = process
-    const egress = new Egress({ allowLoopback: true, allowPlaintext: true, deniedAddresses: [] })
-    return new ServiceChecker({
-      reader: database.reader,
-      claim: (claim) => database.write('claimServiceChecks', claim, claim.organizationId),
-      record: (record) => database.write('recordServiceCheck', record, record.organizationId),
-      check: (access, signal) =>
-        check ? check(access.host) : checkEngine(egress, access, { signal, timeoutMs: 20_000 }),
-      vault,
-      log: new Log('silent'),
-    })
-  }
-
-  async function addService(password = 'opens', url = engine.url, organization?: string) {
-    const organizationId = organization ?? (await app().addOrganization()).organizationId
-    const id = newId()
-    const sealedPassword = app().app.vault.seal(password, passwordContext({ id, organizationId }))
-    const endpoint = { url, username: 'default', sealedPassword }
-    const now = new Date().toISOString()
-    await insertService(app().sql, {
-      id,
-      organizationId,
-      name: 'x',
-      provider: 'aws',
-      region: 'eu-west-1',
-      endpoint,
-      now,
-    })
-    const row = async () => {
-      const rows = await app().query<{
-        state: string
-        state_reason: string | null
-        engine_version: string | null
-        failed_checks: number
-        next_check_at: string
-        version: number
-      }>(`SELECT * FROM services WHERE id = '${id}'`)
-      return rows[0]!
-    }
-    const makeDue = () => app().query(`UPDATE services SET next_check_at = '' WHERE id = '${id}'`)
-    return { id, organizationId, row, makeDue }
-  }
-
-  async function round(checker: ServiceChecker): Promise<void> {
-    // What was written around Penstock in this turn is seen in the next.
-    await sleep(1)
-    checker.poke()
-    await checker.settled()
-  }
+  const { engine, makeChecker, addService, round } = checkersOn(app)
 
   it('checks services that are due once, and stores the result', async () => {
     const service = await addService()
     const checker = makeChecker()
-    const asked = engine.asked
+    const asked = engine().asked
     const started = Date.now()
     await round(checker)
     const found = await service.row()
@@ -149,7 +87,7 @@ onBothDatabases('ServiceChecker', (app) => {
     const lookedAtMs = Date.parse(found.next_check_at) - 30_000
     assert.ok(lookedAtMs >= started && lookedAtMs <= Date.now(), found.next_check_at)
     await round(checker)
-    assert.equal(engine.asked, asked + 1)
+    assert.equal(engine().asked, asked + 1)
     await checker.stop()
   })
 
@@ -160,14 +98,14 @@ onBothDatabases('ServiceChecker', (app) => {
       app().query(
         `UPDATE services SET next_check_at = '${new Date(Date.now() + ms).toISOString()}' WHERE id = '${service.id}'`,
       )
-    const asked = engine.asked
+    const asked = engine().asked
     await dueIn(59_000)
     await round(checker)
-    assert.equal(engine.asked, asked, 'as far on as the checks of another machine may be')
+    assert.equal(engine().asked, asked, 'as far on as the checks of another machine may be')
     await dueIn(3_600_000)
     await round(checker)
     await round(checker)
-    assert.equal(engine.asked, asked + 1)
+    assert.equal(engine().asked, asked + 1)
     await checker.stop()
   })
 
@@ -181,16 +119,16 @@ onBothDatabases('ServiceChecker', (app) => {
       return [state, state_reason, failed_checks, engine_version]
     }
     assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
-    await engine.stop()
-    const reason = `nothing accepts connections at 127.0.0.1:${engine.port}`
+    await engine().stop()
+    const reason = `nothing accepts connections at 127.0.0.1:${engine().port}`
     assert.deepEqual(await next(), ['degraded', reason, 1, '26.5.1.882'])
     assert.deepEqual(await next(), ['degraded', reason, 2, '26.5.1.882'])
     assert.deepEqual(await next(), ['stopped', reason, 3, '26.5.1.882'])
     assert.deepEqual(await next(), ['stopped', reason, 3, '26.5.1.882'])
-    await engine.start()
+    await engine().start()
     assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
-    engine.answer = 'error'
-    const error = `the engine at 127.0.0.1:${engine.port} has too little memory for this right now (its error 241)`
+    engine().answer = 'error'
+    const error = `the engine at 127.0.0.1:${engine().port} has too little memory for this right now (its error 241)`
     for (const [state, failed] of [
       ['degraded', 1],
       ['degraded', 2],
@@ -198,7 +136,7 @@ onBothDatabases('ServiceChecker', (app) => {
     ]) {
       assert.deepEqual(await next(), [state, error, failed, '26.5.1.882'])
     }
-    engine.answer = 'version'
+    engine().answer = 'version'
     assert.deepEqual(await next(), ['running', null, 0, '26.5.1.882'])
     await checker.stop()
   })
@@ -246,7 +184,7 @@ onBothDatabases('ServiceChecker', (app) => {
         log: new Log('silent'),
       })
     const { organizationId, id: serviceId } = service
-    const afterReport = async (outcome: 'answered' | 'failed', url = engine.url, report = reports()) => {
+    const afterReport = async (outcome: 'answered' | 'failed', url = engine().url, report = reports()) => {
       const before = written
       // What was written around Penstock in this turn is seen in the next.
       await sleep(1)
@@ -258,7 +196,7 @@ onBothDatabases('ServiceChecker', (app) => {
     assert.deepEqual(await afterReport('answered'), { ...runs, writes: 0 })
     assert.deepEqual(await afterReport('failed', 'http://other.example:8123'), { ...runs, writes: 0 })
     assert.deepEqual(await afterReport('failed'), { ...runs, isDue: true, writes: 1 })
-    await engine.stop()
+    await engine().stop()
     for (let count = 0; count < 3; count++) {
       await service.makeDue()
       await round(checker)
@@ -266,7 +204,7 @@ onBothDatabases('ServiceChecker', (app) => {
     const { state } = await service.row()
     assert.equal(state, 'stopped')
     assert.equal((await afterReport('failed')).writes, 0)
-    await engine.start()
+    await engine().start()
     assert.equal((await afterReport('answered', 'http://other.example:8123')).state, 'stopped')
     assert.deepEqual(await afterReport('answered'), { ...runs, writes: 1 })
     await checker.stop()
@@ -316,7 +254,7 @@ onBothDatabases('ServiceChecker', (app) => {
         const report = {
           organizationId,
           serviceId,
-          url: engine.url,
+          url: engine().url,
           outcome: 'answered',
           now: new Date().toISOString(),
         } as const
@@ -327,132 +265,6 @@ onBothDatabases('ServiceChecker', (app) => {
       const { state: kept, failed_checks, state_reason } = await service.row()
       assert.deepEqual([kept, failed_checks, state_reason], ['running', 0, null], state)
     }
-  })
-
-  it('never lets two processes check the same service at once', async () => {
-    const { organizationId } = await app().addOrganization()
-    const hosts: string[] = []
-    for (let index = 0; index < 20; index++) {
-      const host = `engine-${index}.example`
-      hosts.push(host)
-      await addService('opens', `http://${host}:8123`, index < 10 ? organizationId : undefined)
-    }
-    const seen: string[] = []
-    const check = async (host: string): Promise<EngineCheck> => {
-      seen.push(host)
-      await sleep(1)
-      return { version: '1.2.3' }
-    }
-    // Only PostgreSQL allows another process.
-    const second =
-      app().dialect === 'postgres'
-        ? await openApp(app().config, { log: new Log('silent'), mayCreateKeys: false, onFatal: () => undefined })
-        : undefined
-    const checkers = [makeChecker(check), makeChecker(check), makeChecker(check, second)]
-    await Promise.all(checkers.map(round))
-    assert.deepEqual(seen.sort(), hosts.sort())
-    for (const checker of checkers) await checker.stop()
-    await second?.close()
-  })
-
-  it('checks no more than eight at once, and all of them in the end', async () => {
-    for (let index = 0; index < 30; index++) await addService('opens', `http://many-${index}.example:8123`)
-    let underWay = 0
-    let most = 0
-    let checked = 0
-    const { promise: areEight, resolve } = Promise.withResolvers<void>()
-    const checker = makeChecker(async () => {
-      most = Math.max(most, ++underWay)
-      // The first ones wait for each other, however far apart they begin; a ninth would begin in the time after that.
-      if (most >= 8) resolve()
-      await areEight
-      await sleep(50)
-      underWay--
-      checked++
-      return { failure: 'unreachable', reason: 'x' }
-    })
-    await round(checker)
-    assert.equal(most, 8)
-    assert.equal(checked, 30)
-    await checker.stop()
-  })
-
-  it('checks two services of an organization at once, so that its silent hosts do not delay the others', async () => {
-    const { organizationId } = await app().addOrganization()
-    for (let index = 0; index < 10; index++) {
-      await addService('opens', `http://silent-${index}.example:8123`, organizationId)
-    }
-    for (let index = 0; index < 12; index++) await addService('opens', `http://quick-${index}.example:8123`)
-    const seen: string[] = []
-    const waiting: (() => void)[] = []
-    let speaks = false
-    const checker = makeChecker(async (host) => {
-      seen.push(host)
-      if (host.startsWith('silent') && !speaks) await new Promise<void>((done) => waiting.push(done))
-      return { failure: 'unreachable', reason: 'x' }
-    })
-    await sleep(1)
-    checker.poke()
-    const started = Date.now()
-    const seenOf = (kind: string) => seen.filter((host) => host.startsWith(kind)).length
-    while (seenOf('quick') + seenOf('silent') < 14 && Date.now() - started < 60_000) await sleep(5)
-    // Long enough for another lookup, which must find nothing due.
-    await sleep(50)
-    assert.equal(seenOf('quick'), 12)
-    assert.equal(seenOf('silent'), 2)
-    speaks = true
-    for (const done of waiting) done()
-    await checker.settled()
-    assert.equal(new Set(seen).size, 22)
-    assert.equal(seen.length, 22)
-    await checker.stop()
-  })
-
-  it('serves the organizations round-robin', async () => {
-    const organizations: string[] = []
-    for (let index = 0; index < 12; index++) {
-      const { organizationId } = await app().addOrganization()
-      organizations.push(organizationId)
-      for (const nth of [1, 2, 3, 4]) await addService('opens', `http://${nth}.of-${index}.example`, organizationId)
-    }
-    const seen: string[] = []
-    const checker = makeChecker(async (host) => {
-      seen.push(host.split('.')[1]!)
-      await sleep(1)
-      return { failure: 'unreachable', reason: 'x' }
-    })
-    await round(checker)
-    assert.equal(seen.length, 48)
-    const positionOf = (organization: string, nth: number) =>
-      seen.flatMap((name, index) => (name === organization ? [index] : []))[nth - 1]!
-    const names = organizations.map((_, index) => `of-${index}`)
-    const lastToBegin = Math.max(...names.map((name) => positionOf(name, 1)))
-    for (const name of names) assert.ok(positionOf(name, 3) > lastToBegin, seen.join(' '))
-    await checker.stop()
-  })
-
-  it('finds the organizations after the last that was served, then the others', async () => {
-    const ids: string[] = []
-    for (let index = 0; index < 4; index++) ids.push((await addService()).organizationId)
-    await addService('opens', engine.url, ids[0])
-    const [first, second, third, fourth] = ids.toSorted()
-    const now = new Date().toISOString()
-    const ask = async (after: string, limit: number) => [
-      ...(await dueOrganizations(app().sql, { now, horizon: '9', after, limit })).keys(),
-    ]
-    assert.deepEqual(await ask('', 10), [first, second, third, fourth])
-    assert.deepEqual(await ask(second!, 10), [third, fourth, first, second])
-    assert.deepEqual(await ask(second!, 3), [third, fourth, first])
-    assert.deepEqual(await ask(first!, 2), [second, third])
-    const due = await dueOrganizations(app().sql, { now, horizon: '9', after: fourth!, limit: 10 })
-    assert.deepEqual(
-      ids.map((id) => due.get(id)),
-      [2, 1, 1, 1],
-    )
-    const checker = makeChecker()
-    await round(checker)
-    assert.deepEqual(await ask('', 10), [])
-    await checker.stop()
   })
 
   it('leaves services without an endpoint alone', async () => {
@@ -466,20 +278,20 @@ onBothDatabases('ServiceChecker', (app) => {
 
   it('stops at once, also while an engine is silent', async () => {
     const service = await addService()
-    engine.answer = 'nothing'
+    engine().answer = 'nothing'
     const checker = makeChecker()
     await sleep(1)
-    const asked = engine.asked
+    const asked = engine().asked
     checker.poke()
-    while (engine.asked === asked) await sleep(2)
+    while (engine().asked === asked) await sleep(2)
     const started = Date.now()
     await checker.stop()
     // The timeout of the engine is 20 seconds.
     assert.ok(Date.now() - started < 10_000)
     assert.equal((await service.row()).state, 'provisioning')
-    engine.answer = 'version'
+    engine().answer = 'version'
     checker.poke()
     await checker.settled()
-    assert.equal(engine.asked, asked + 1)
+    assert.equal(engine().asked, asked + 1)
   })
 })

@@ -1,4 +1,5 @@
 // S4: canary values, the encodings in which they may appear, and the data to search.
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +9,7 @@ import type { Schema } from '../../src/lib/schema.ts'
 import type { AnyConsoleAction } from '../../src/operation/console-action.ts'
 import type { AnyOperation } from '../../src/operation/operation.ts'
 import { operations } from '../../src/operations.ts'
-import type { TestApp } from './test-app.ts'
+import type { TestApp, TestResponse } from './test-app.ts'
 
 /** All canaries of a kind have a common prefix, so that one search finds any of them. */
 export class Canaries {
@@ -43,7 +44,7 @@ export class Canaries {
 }
 
 /** Every escaped or encoded form that the text may have. */
-export function formsOf(text: string): Buffer[] {
+function formsOf(text: string): Buffer[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const forms = [
     text,
@@ -70,6 +71,25 @@ export function formsOf(text: string): Buffer[] {
 export function locationsOf(text: string, haystacks: Map<string, Buffer>): string[] {
   const forms = formsOf(text)
   return [...haystacks].filter(([, hay]) => forms.some((form) => hay.includes(form))).map(([name]) => name)
+}
+
+/** Proves the search: values that are there are found in every form, in every encoding and alignment. */
+export function assertFoundInEveryEncoding(canaries: Canaries, value: string): void {
+  const token = canaries.token('a form')
+  for (const text of [value, token]) {
+    for (const form of formsOf(text)) {
+      const hay = new Map([['hay', Buffer.concat([Buffer.from('x'), form, Buffer.from('y')])]])
+      assert.deepEqual(locationsOf(text, hay), ['hay'])
+    }
+  }
+  for (const offset of [0, 1, 2]) {
+    const hay = Buffer.from(`${'x'.repeat(offset)}${token}tail`)
+    for (const encoding of ['base64', 'base64url', 'hex', 'latin1', 'utf16le'] as const) {
+      const encoded =
+        encoding === 'utf16le' ? Buffer.from(hay.toString(), encoding) : Buffer.from(hay.toString(encoding))
+      assert.match(canaries.findIn(new Map([['hay', encoded]])).join(), /in hay$/, encoding)
+    }
+  }
 }
 
 /** Paths of all fields that a shape marks as secret. A list item is `0`. */
@@ -114,6 +134,34 @@ export const actionSlots: { action: AnyConsoleAction; field: string; name: strin
       return { action, field, name: `${action.id} ${field}` }
     }),
 )
+
+/** Bodies of a console action with a secret: well-formed, in a list, too long, and with too many or too few fields. */
+export function actionBodies(base: object, field: string, token: (how: string) => string): unknown[] {
+  return [
+    { ...base, [field]: token('') },
+    { ...base, [field]: [token(' in a list')] },
+    { ...base, [field]: token(' too long').repeat(20) },
+    { ...base, [field]: token(' beside more'), more: 1 },
+    { [field]: token(' alone') },
+  ]
+}
+
+/** Pages and lists that show what was stored. */
+export function pagesOf(organizationId: string): string[] {
+  const lists = ['services', 'keys', 'invitations']
+  return ['/v1', '/docs', '/ready', '/nothing', ...lists.map((list) => `/v1/organizations/${organizationId}/${list}`)]
+}
+
+/** The text of every page of a list. */
+export async function readList(path: string, get: (path: string) => Promise<TestResponse>): Promise<string[]> {
+  const texts: string[] = []
+  for (let next: string | undefined = `${path}?limit=1000`; next; ) {
+    const response = await get(next)
+    texts.push(response.text)
+    next = /^<([^>]+)>/.exec(String(response.headers.link ?? ''))?.[1]
+  }
+  return texts
+}
 
 export function nested(path: string[], value: unknown): object {
   return path.reduceRight<unknown>((inner, name) => (name === '0' ? [inner] : { [name]: inner }), value) as object

@@ -9,14 +9,17 @@ import { after, before, describe, it } from 'node:test'
 import { hashPassword } from '../../src/lib/password.ts'
 import { operations } from '../../src/operations.ts'
 import {
+  actionBodies,
   actionSlots,
+  assertFoundInEveryEncoding,
   Canaries,
   databaseFiles,
   dumpTables,
-  formsOf,
   locationsOf,
   merged,
   nested,
+  pagesOf,
+  readList,
   slots,
 } from '../harness/canary.ts'
 import {
@@ -211,13 +214,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       for (const { action, field, name } of actionSlots) {
         const others = Object.keys(action.body!.properties).filter((each) => each !== field)
         const base = Object.fromEntries(others.map((each) => [each, each === 'email' ? admin!.email : 'x'.repeat(16)]))
-        const bodies = (where: string): unknown[] => [
-          { ...base, [field]: secrets.token(`${name}, ${where}`) },
-          { ...base, [field]: [secrets.token(`${name}, ${where} in a list`)] },
-          { ...base, [field]: secrets.token(`${name}, ${where} too long`).repeat(20) },
-          { ...base, [field]: secrets.token(`${name}, ${where} beside more`), more: 1 },
-          { [field]: secrets.token(`${name}, ${where} alone`) },
-        ]
+        const bodies = (where: string): unknown[] =>
+          actionBodies(base, field, (how) => secrets.token(`${name}, ${where}${how}`))
         for (const body of bodies('with a session')) {
           const own = await app.addSession(adminUserId)
           assert.ok((await send(action.method, action.path, { session: own, body })).status >= 400, name)
@@ -313,27 +311,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     })
 
     it('S4 finds public values in every encoding', () => {
-      const token = seen.token('a form')
-      for (const text of [shownToAll, token]) {
-        for (const form of formsOf(text)) {
-          const hay = new Map([['hay', Buffer.concat([Buffer.from('x'), form, Buffer.from('y')])]])
-          assert.deepEqual(locationsOf(text, hay), ['hay'])
-        }
-      }
-      for (const offset of [0, 1, 2]) {
-        const hay = Buffer.from(`${'x'.repeat(offset)}${token}tail`)
-        for (const encoding of ['base64', 'base64url', 'hex', 'latin1', 'utf16le'] as const) {
-          const found = seen.findIn(
-            new Map([
-              [
-                'hay',
-                encoding === 'utf16le' ? Buffer.from(hay.toString(), encoding) : Buffer.from(hay.toString(encoding)),
-              ],
-            ]),
-          )
-          assert.match(found.join(), /in hay$/, encoding)
-        }
-      }
+      assertFoundInEveryEncoding(seen, shownToAll)
       assert.deepEqual(seen.findIn(new Map([['hay', Buffer.from(`${secrets.marker} ${quotable.marker}`)]])), [])
     })
 
@@ -355,27 +333,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const { organizationId } = ids
       const readPipe = operations.find(({ id }) => id === 'getPipe')!
       for (const kind of kinds) await send('GET', pathOf(readPipe, { ...ids, pipeId: app.sample.pipeIds[kind] }))
-      const activities: string[] = []
-      let next: string | undefined = `/v1/organizations/${organizationId}/activities?limit=1000`
-      while (next) {
-        const response = await send('GET', next)
-        activities.push(response.text)
-        next = /^<([^>]+)>/.exec(String(response.headers.link ?? ''))?.[1]
-      }
+      const activities = await readList(`/v1/organizations/${organizationId}/activities`, (path) => send('GET', path))
       const prometheus = [
         (await send('GET', `/v1/organizations/${organizationId}/prometheus`)).text,
         (await send('GET', `/v1/organizations/${organizationId}/services/${ids.serviceId}/prometheus`)).text,
       ]
-      const pages = [
-        '/v1',
-        '/docs',
-        '/ready',
-        '/nothing',
-        `/v1/organizations/${organizationId}/services`,
-        `/v1/organizations/${organizationId}/keys`,
-        `/v1/organizations/${organizationId}/invitations`,
-      ]
-      for (const page of pages) await send('GET', page)
+      for (const page of pagesOf(organizationId!)) await send('GET', page)
 
       const haystacks = new Map([...(await dumpTables(app)), ...databaseFiles(folder)])
       haystacks.set('answers', Buffer.from(answers.join('\n')))

@@ -7,14 +7,14 @@ export const deliveryMutants: Mutant[] = [
     file: 'src/runner/dead-runners.ts',
     find: 'known?.seenAt === runner.seenAt ? known.sinceMs',
     replace: 'known ? known.sinceMs',
-    tests: ['src/runner/dead-runners.test.ts', 'src/runner/runner.test.ts'],
+    tests: ['src/runner/dead-runners.test.ts', 'src/runner/runner-leases.test.ts'],
   },
   {
     name: 'lease-ahead-outlives-its-runner',
     file: 'src/runner/runner.ts',
     find: "if (await write('endDeadRunner',",
     replace: "if (now === '' && await write('endDeadRunner',",
-    tests: ['src/runner/runner.test.ts'],
+    tests: ['src/runner/runner-leases.test.ts'],
   },
   {
     name: 'skipped-rows-are-believed',
@@ -35,7 +35,7 @@ export const deliveryMutants: Mutant[] = [
     file: 'src/runner/leased-worker.ts',
     find: 'prepared?.configuration.digest === this.#desired.digest ? prepared : undefined',
     replace: 'prepared',
-    tests: ['src/runner/runner.test.ts', 'src/runner/leased-worker.test.ts'],
+    tests: ['src/runner/runner-reconfiguration.test.ts', 'src/runner/leased-worker.test.ts'],
   },
   {
     name: 'sends-out-of-turn',
@@ -93,7 +93,7 @@ export const deliveryMutants: Mutant[] = [
     find: "'SELECT slots, reason FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch = :epoch'",
     replace:
       "'SELECT slots, reason FROM pipe_workers WHERE pipe_id = :pipeId AND slot = :slot AND epoch <= :epoch + 1000'",
-    tests: ['src/progress/store.test.ts', 'src/runner/runner.test.ts'],
+    tests: ['src/progress/store.test.ts', 'src/runner/runner-leases.test.ts'],
   },
   {
     name: 'plain-insert-body',

@@ -7,7 +7,7 @@ export const sourceMutants: Mutant[] = [
     file: 'src/formats/encode/object-rows.ts',
     find: '(isLast ? format.checkLast(bytes, start, end) : undefined)',
     replace: '(isLast ? undefined : undefined)',
-    tests: ['src/formats/encode/object-encoder.test.ts'],
+    tests: ['src/formats/encode/object-encoder-formats.test.ts'],
   },
   {
     name: 'damaged-file-holds-up-others',
