@@ -1,13 +1,8 @@
 import { Code, Stack } from '@mantine/core'
 import type { PostgresSource, TableMapping } from '../../src/client/shapes.ts'
+import { choiceTexts } from '../components/choice-texts.ts'
 import { Facts, NotSet } from '../components/facts.tsx'
-import {
-  choiceTexts,
-  kinds,
-  postgresFields,
-  postgresSettingFields,
-  tableMappingFields,
-} from '../components/pipe-fields.ts'
+import { kinds, postgresFields, postgresSettingFields, tableMappingFields } from '../components/pipe-fields.ts'
 import { ownReplicationName } from '../components/replication-name.ts'
 import { ScrollTable } from '../components/scroll-table.tsx'
 import { Section } from '../components/section.tsx'

@@ -1,8 +1,8 @@
 import { Code, Stack, Text } from '@mantine/core'
 import type { KafkaSource, KinesisSource, ObjectStorageSource, Pipe } from '../../src/client/shapes.ts'
+import { choiceTexts } from '../components/choice-texts.ts'
 import { type Fact, Facts, NotSet } from '../components/facts.tsx'
 import {
-  choiceTexts,
   type FieldText,
   kafkaFields,
   kinds,

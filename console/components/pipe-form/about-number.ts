@@ -1,6 +1,6 @@
 // Explanation of a number in the pipe form, with its default where it may be empty.
 import { rulesOf } from '../pipe-fields.ts'
-import { type FormField, resolved } from './form-fields.ts'
+import { type FormField, resolved } from './form-field.ts'
 import type { PipeDraft } from './pipe-draft.ts'
 
 export function aboutNumber({ pointer, about }: Pick<FormField, 'pointer' | 'about'>, draft: PipeDraft): string {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pipeFieldRules } from '../../../src/client/fields.ts'
 import { createBody, withoutSecrets } from './body.ts'
-import { fieldsOfRows, rowsOf, shownFields, sourceSections } from './form-fields.ts'
+import { fieldsOfRows, rowsOf, shownFields } from './form-fields.ts'
 import { emptyDraft, hasInput, type PipeDraft, type Values } from './pipe-draft.ts'
+import { sourceSections } from './source-fields.ts'
 import { missingIn, stepOfError, stepOfPointer } from './steps.ts'
 
 /** Values below a pointer. */

@@ -1,7 +1,8 @@
 // Builds the body that creates a pipe, or the merge patch that changes one, from the form.
 import type { PipeCreate, PipePatch } from '../../../src/client/shapes.ts'
 import { rulesOf } from '../pipe-fields.ts'
-import { type FormField, shownFields } from './form-fields.ts'
+import type { FormField } from './form-field.ts'
+import { shownFields } from './form-fields.ts'
 import {
   authenticationOf,
   fieldValue,

@@ -19,7 +19,7 @@ import type { SchemaDiscovery } from '../../../src/client/shapes.ts'
 import { rulesOf } from '../pipe-fields.ts'
 import { aboutNumber } from './about-number.ts'
 import { errorOf, type FormError, otherErrors } from './form-error.ts'
-import { type FormField, isNeeded, resolved } from './form-fields.ts'
+import { type FormField, isNeeded, resolved } from './form-field.ts'
 import { columnsOf, fieldValue, isOn, listOf, numberOf, type PipeDraft, textOf, type Value } from './pipe-draft.ts'
 
 /** Props of every part of the form. */

@@ -6,17 +6,10 @@ import { kinds } from '../pipe-fields.ts'
 import { Section } from '../section.tsx'
 import { FieldInput, type FormProps } from './field-input.tsx'
 import { errorOf, pointersBelow } from './form-error.ts'
-import {
-  type FormSection,
-  fieldsOfRows,
-  fixedParts,
-  isShown,
-  type Row,
-  rowsOf,
-  type SecretRow,
-  sourceSections,
-} from './form-fields.ts'
+import { type FormSection, isShown, type Row, type SecretRow } from './form-field.ts'
+import { fieldsOfRows, rowsOf } from './form-fields.ts'
 import { draftOf, neededSecrets, presentValue, textOf } from './pipe-draft.ts'
+import { fixedParts, sourceSections } from './source-fields.ts'
 
 /** The source: of a new pipe in sections, of an existing one the fields that can be changed. */
 export function SourceSections(form: FormProps) {

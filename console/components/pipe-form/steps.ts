@@ -1,7 +1,8 @@
 // Steps of the form for a new pipe: their missing fields, and the step of each field.
 import type { FieldError } from '../../../src/client/error.ts'
 import { rulesOf } from '../pipe-fields.ts'
-import { type FormField, isNeeded, shownFields } from './form-fields.ts'
+import { type FormField, isNeeded } from './form-field.ts'
+import { shownFields } from './form-fields.ts'
 import { addedTables, addedTablesPointer, columnsOf, type PipeDraft, textOf } from './pipe-draft.ts'
 
 export const steps = ['start', 'source', 'destination', 'settings', 'review'] as const
