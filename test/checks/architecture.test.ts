@@ -130,6 +130,8 @@ function importCircles(): string[][] {
   return [...new Map(inCircle.map((circle) => [circle.join(), circle])).values()]
 }
 
+const generated = ['src/client/shapes.ts', 'src/client/operations.ts']
+
 const folderOf = (file: string): string => file.split('/')[1]!
 
 describe('architecture', () => {
@@ -294,6 +296,17 @@ describe('architecture', () => {
       const text = readFileSync(join(root, file), 'utf8')
       for (const part of [...settings, ...nodeFlags]) assert.ok(text.includes(part), `${file} has no ${part}`)
     }
+  })
+
+  it('no file has more than 400 lines', () => {
+    const all = globSync('{src,console,test,chaos,bench,bin}/**/*.{ts,tsx}', { cwd: root })
+    for (const file of [...generated, 'src/app.ts', 'console/main.tsx', 'chaos/run.ts'])
+      assert.ok(all.includes(file), file)
+    const lineCount = (file: string) => readFileSync(join(root, file), 'utf8').trimEnd().split('\n').length
+    assert.deepEqual(
+      all.filter((file) => !generated.includes(file) && lineCount(file) > 400),
+      [],
+    )
   })
 
   it('every mutant applies to the current code', () => {
