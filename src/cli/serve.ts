@@ -15,6 +15,10 @@ export interface Serving {
 }
 
 export async function open(config: Config, options: { mayCreateKeys: boolean }): Promise<Serving> {
+  // The server continues when the reader of its output has gone, as in `npm start | head -1`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
   const log = new Log(config.logLevel)
   const app = await openApp(config, {
     log,

@@ -54,7 +54,7 @@ describe('penstock call', () => {
     it('an operation, from its shapes', async () => {
       const { printed } = await works(['call', 'updateMember', '--help'], {})
       assert.match(printed, /^PATCH \/v1\/organizations\/\{organizationId\}\/members\/\{userId\}$/m)
-      assert.match(printed, /^ {2}--user-id +uuid, required\n {4}The user;/m)
+      assert.match(printed, /^ {2}--user-id +uuid, required\n {4}Id of the user,/m)
       assert.match(printed, /^ {2}--if-match /m)
       assert.match(printed, /^ {2}role +admin \| developer, required$/m)
       assert.match(printed, /penstock call updateMember --user-id … --body '\{"role":"admin"\}'/)
