@@ -47,9 +47,8 @@ async function columnOf(source: DrawnSource, table: string): Promise<string> {
   return columns.length > 0 ? source.random.pick(columns) : 'missing'
 }
 
-async function changeRow(source: DrawnSource): Promise<string> {
+async function changeRow(source: DrawnSource, table = anyMapped(source)): Promise<string> {
   const { random } = source
-  const table = anyMapped(source)
   const id = idOf(source, table)
   const isSorted = (table === 'p' || table === 's') && random.happens(0.5)
   const column = isSorted ? 'k' : await columnOf(source, table)
@@ -78,7 +77,8 @@ const newPartition = ({ random, partitioned }: DrawnSource, isFilled: boolean): 
 const types = ['int', 'bigint', 'text', 'numeric(12, 2)', 'varchar(40)']
 
 const draws: Record<string, Draw> = {
-  row: { weight: 30, sql: changeRow },
+  row: { weight: 30, sql: (source) => changeRow(source) },
+  'row of the log': { weight: 10, sql: (source) => changeRow(source, source.log) },
   transaction: {
     weight: 5,
     sql: async (source) => {

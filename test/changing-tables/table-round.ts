@@ -18,6 +18,9 @@ export interface Round {
 const tables = ['a', 'b', 's']
 const setUp = `
   CREATE TABLE a (id int PRIMARY KEY, v int, w text); CREATE TABLE b (LIKE a INCLUDING ALL); CREATE TABLE l (LIKE a INCLUDING ALL);
+  ALTER TABLE l ADD COLUMN change bigint; CREATE SEQUENCE changes;
+  CREATE FUNCTION number_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.change := nextval('changes'); RETURN NEW; END $$;
+  CREATE TRIGGER number_change BEFORE INSERT OR UPDATE ON l FOR EACH ROW EXECUTE FUNCTION number_change();
   CREATE TABLE s (id int PRIMARY KEY, k text NOT NULL DEFAULT 'k', v int); ALTER TABLE s REPLICA IDENTITY FULL;
   ${['a', 'b', 'l'].map((name) => `INSERT INTO ${name} SELECT i, i, i FROM generate_series(1, 30) i`).join('; ')};
   INSERT INTO s SELECT i, i, i FROM generate_series(1, 30) i;
@@ -49,7 +52,10 @@ export async function runTableRound(
   })
   const history: string[] = []
   const note = (text: string): void => void history.push(`${Math.round(performance.now())} ${text}`)
-  note(JSON.stringify({ isSorted, isPublicationNamed, isSlotNamed }))
+  // With an engine that answers late, changes and restarts come while tables are loading.
+  const insertMs = random.pick([0, 50, 300])
+  if (insertMs > 0) world.replicas.onInsert = (when) => (when === 'after' ? sleep(insertMs) : undefined)
+  note(JSON.stringify({ isSorted, isPublicationNamed, isSlotNamed, insertMs }))
   try {
     await world.query(isSorted ? `${setUp}; ${fullIdentities}` : setUp)
     if (isPublicationNamed) await world.query(createPublication('theirs', [...tables, 'p', 'l']))
@@ -57,7 +63,7 @@ export async function runTableRound(
     world.start()
     const source = drawnSource(world, random, { isPublicationNamed, isSlotNamed })
     for (let step = 0; step < steps; step++) {
-      if (random.happens(0.12)) await restart(world, random, note)
+      if (random.happens(isLoading(world) ? 0.3 : 0.12)) await restart(world, random, note)
       else await change(world, source, note)
       await help(world, source, note)
       await sleep(random.pick([0, 0, 20, 200, 700]))
@@ -116,6 +122,10 @@ async function change(world: ReplicationWorld, source: DrawnSource, note: (text:
     (error: Error) => ` refused: ${error.message}`,
   )
   note(`${name}: ${sql}${refusal}`)
+}
+
+function isLoading({ tables }: ReplicationWorld): boolean {
+  return [...tables.tables.values()].some(({ phase, beginLsn }) => phase === 'snapshot' && beginLsn !== null)
 }
 
 async function restart(world: ReplicationWorld, random: Random, note: (text: string) => void): Promise<void> {

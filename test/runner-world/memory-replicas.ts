@@ -74,7 +74,7 @@ export class MemoryReplicas {
     this.tables.set(name, table)
     for (const column of columns) {
       const there = table.columns.find((one) => one.name === column.name)
-      if (there && there.type !== column.type) throw new EngineError('user', `MODIFY ${column.name} ${column.type}`)
+      if (there && there.type !== column.type) fail(`MODIFY ${column.name} ${column.type} IN ${name}`)
       if (!there) table.columns.push(column)
     }
     return {
