@@ -171,7 +171,7 @@ describe('S10 the console under attack', () => {
           else {
             // Not because of the media type or the missing token: the origin is checked first.
             assert.equal(response.status(), 403)
-            assert.match(await response.text(), /must come from a page of this Penstock/)
+            assert.match(await response.text(), /headers Origin and Sec-Fetch-Site are not those of this Penstock/)
           }
           await form.close()
         }
