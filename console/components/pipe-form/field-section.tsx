@@ -85,7 +85,7 @@ function Secrets({ row: { group, fields }, form }: { row: SecretRow; form: FormP
       field={field}
       form={form}
       groupError={field === withError ? errorOf(error, group) : undefined}
-      keptText={isInUse ? 'Leave empty to keep the current one' : undefined}
+      keptText={isInUse ? 'Empty: unchanged' : undefined}
     />
   )
   const isWide = ({ pointer }: (typeof fields)[number]): boolean =>
