@@ -96,11 +96,11 @@ function useSteps(organizationId: string, metrics: Metrics): Step[] | undefined 
   const created = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_created' }, activitiesToRead))
   const deleted = useInfiniteQuery(activitiesQuery(organizationId, { type: 'pipe_deleted' }, activitiesToRead))
   const ownPipes = pipesLeft(itemsOf(created), itemsOf(deleted)).slice(0, pipesToAsk)
-  const figures = useQueries({
+  const pipeMetrics = useQueries({
     queries: ownPipes.map(({ serviceId, pipeId }) => pipeMetricsQuery(organizationId, serviceId, pipeId)),
   })
   if (keys.isPending || invitations.isPending || created.isPending || deleted.isPending) return undefined
-  const withRows = figures.findIndex(({ data }) => (data?.result.rowsWritten ?? 0) > 0)
+  const withRows = pipeMetrics.findIndex(({ data }) => (data?.result.rowsWritten ?? 0) > 0)
   const pipeToSee = ownPipes[Math.max(0, withRows)]
 
   const memberCount = (metrics.members.admin ?? 0) + (metrics.members.developer ?? 0)

@@ -90,8 +90,8 @@ async function keepOwnEngineSmall(access: TryEngine['access'], stopping: AbortSi
 
 function problemOf({ url }: TryEngine['access'], failure: string): string {
   return (
-    `The ClickHouse at ${url} ${failure}, so the sample has no rows yet. Start it or correct its account; Penstock tries it again and ` +
-    'again. For another one, change the endpoint of the service in the console.'
+    `The ClickHouse at ${url} ${failure}, so the sample has no rows yet. Start it or correct its account; Penstock retries until it ` +
+    'answers. To use another one, change the endpoint of the service in the console.'
   )
 }
 
